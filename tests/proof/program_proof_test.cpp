@@ -262,7 +262,7 @@ const WrongProgram wrongs[] = {
     {"ties of a quotient", wide_average, compare_by(ir::Predicate::eq, ir::Predicate::ne), ""},
     {"half of a divisor is more than that", wide_average, compare_by(ir::Predicate::gt, ir::Predicate::ge),
      ""},
-    {"another divisor of digits", wide_average, change(3, 5), "weighs"},
+    {"a divisor that is another one as a float", wide_average, change(3, 5), "select of input elements"},
     {"the largest that a quotient is clamped to", wide_average, change(INT64_MAX, INT64_MAX - 1), ""},
     {"where a sum is clamped", wide_sum, change(INT32_MAX, INT32_MAX - 1), ""},
     {"a sum without its carry", wide_sum, shift_by(ir::Op::shr, 32, 40), ""},
