@@ -46,8 +46,8 @@ class InlineList {
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  T* data() { return data_; }
-  const T* data() const { return data_; }
+  T* data() { return is_inside() ? inside() : outside(); }
+  const T* data() const { return is_inside() ? inside() : outside(); }
   T* begin() { return data(); }
   T* end() { return data() + size_; }
   const T* begin() const { return data(); }
@@ -90,9 +90,14 @@ class InlineList {
   }
 
  private:
-  bool is_inside() const { return data_ == inside(); }
+  bool is_inside() const { return capacity_ == few; }
   T* inside() { return reinterpret_cast<T*>(room_); }
   const T* inside() const { return reinterpret_cast<const T*>(room_); }
+  T* outside() const {
+    T* list;
+    std::memcpy(&list, room_, pointer_bytes);
+    return list;
+  }
 
   template <typename It>
   void append(It first, It last) {
@@ -107,35 +112,30 @@ class InlineList {
     T* const list = std::allocator<T>().allocate(capacity);
     std::copy(begin(), end(), list);
     release();
-    data_ = list;
+    std::memcpy(room_, &list, pointer_bytes);
     capacity_ = static_cast<uint32_t>(capacity);
   }
   void release() {
-    if (!is_inside()) std::allocator<T>().deallocate(data_, capacity_);
+    if (!is_inside()) std::allocator<T>().deallocate(outside(), capacity_);
   }
   void copy(const InlineList& other) {
-    if (other.size_ <= few) {
+    if (other.is_inside()) {
       size_ = other.size_;
-      std::memcpy(room_, other.data_, sizeof room_);
+      std::memcpy(room_, other.room_, sizeof room_);
     } else {
       append(other.begin(), other.end());
     }
   }
   void take(InlineList& other) {
     size_ = std::exchange(other.size_, 0);
-    if (other.is_inside()) {
-      data_ = inside();
-      capacity_ = few;
-      std::memcpy(room_, other.room_, sizeof room_);
-    } else {
-      data_ = std::exchange(other.data_, other.inside());
-      capacity_ = std::exchange(other.capacity_, few);
-    }
+    capacity_ = std::exchange(other.capacity_, few);
+    std::memcpy(room_, other.room_, sizeof room_);
   }
 
-  T* data_ = inside();
-  uint32_t size_ = 0, capacity_ = few;
-  alignas(T) std::byte room_[sizeof(T) * few] = {};
+  static constexpr size_t pointer_bytes = sizeof(void*);
+
+  uint32_t size_ = 0, capacity_ = few;  // capacity_ == few: the values are in room_, else their pointer is
+  alignas(T) alignas(void*) std::byte room_[std::max(sizeof(T) * few, pointer_bytes)] = {};
 };
 
 }  // namespace pooljit::ir
