@@ -10,6 +10,15 @@
 namespace pooljit::runtime {
 namespace {
 
+// Otherwise it would run wherever the one before it does.
+static_assert(std::ranges::all_of(ir::isa_table,
+                                  [](const ir::IsaInfo& isa) {
+                                    return std::ranges::find(ir::cpu_features, isa.isa,
+                                                             &ir::CpuFeature::since) !=
+                                           std::end(ir::cpu_features);
+                                  }),
+              "each row of ir/isa.def promises a feature of its own in ir/cpu_features.def");
+
 // XCR0, which programs may read where the system has said so (OSXSAVE).
 uint32_t saved_registers() {
   constexpr unsigned osxsave = 1U << 27;

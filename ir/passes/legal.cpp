@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
 #include <iterator>
@@ -11,7 +12,7 @@
 namespace pooljit::ir {
 namespace {
 
-using Set = uint32_t;  // of dtypes or of ISAs, a bit each
+using Set = uint32_t;  // of dtypes, a bit each
 
 constexpr Set of(std::initializer_list<DType> dtypes) {
   Set set = 0;
@@ -19,7 +20,6 @@ constexpr Set of(std::initializer_list<DType> dtypes) {
   return set;
 }
 constexpr bool contains(Set set, DType dtype) { return set >> static_cast<int>(dtype) & 1; }
-constexpr bool contains(Set set, Isa isa) { return set >> static_cast<int>(isa) & 1; }
 
 constexpr Set floats = of({DType::f32, DType::f64});
 constexpr Set bytes1 = of({DType::u8, DType::i8});
@@ -30,34 +30,34 @@ constexpr Set ints = bytes1 | bytes2 | bytes4 | bytes8;
 constexpr Set signed_ints = of({DType::i8, DType::i16, DType::i32, DType::i64});
 constexpr Set all = ints | floats;
 
-constexpr Set avx2 = 1u << static_cast<int>(Isa::avx2);
-constexpr Set avx512 = 1u << static_cast<int>(Isa::avx512);
-constexpr Set both = avx2 | avx512;
+// Of the rows below: the first row of ir/isa.def that has it. Those after it have it too.
+constexpr Isa avx2 = Isa::avx2;
+constexpr Isa avx512 = Isa::avx512;
 
 struct OpRow {
   Op op;
   Set dtypes;
-  Set isas;
+  Isa since;
 };
 constexpr OpRow op_rows[] = {
-    {Op::add, all, both},
-    {Op::sub, all, both},
-    {Op::mul, bytes2 | bytes4 | floats, both},
+    {Op::add, all, avx2},
+    {Op::sub, all, avx2},
+    {Op::mul, bytes2 | bytes4 | floats, avx2},
     {Op::mul, bytes8, avx512},
-    {Op::mulh, of({DType::u16, DType::i16}), both},
-    {Op::mull, of({DType::u64}), both},
-    {Op::div, floats, both},
-    {Op::sqrt, floats, both},
-    {Op::fma, floats, both},
+    {Op::mulh, of({DType::u16, DType::i16}), avx2},
+    {Op::mull, of({DType::u64}), avx2},
+    {Op::div, floats, avx2},
+    {Op::sqrt, floats, avx2},
+    {Op::fma, floats, avx2},
     {Op::propagate, floats, avx512},
-    {Op::min, bytes1 | bytes2 | bytes4 | floats, both},
-    {Op::max, bytes1 | bytes2 | bytes4 | floats, both},
+    {Op::min, bytes1 | bytes2 | bytes4 | floats, avx2},
+    {Op::max, bytes1 | bytes2 | bytes4 | floats, avx2},
     {Op::min, bytes8, avx512},
     {Op::max, bytes8, avx512},
-    {Op::and_, all, both},
-    {Op::or_, all, both},
-    {Op::shl, bytes2 | bytes4 | bytes8, both},
-    {Op::shr, bytes2 | bytes4 | of({DType::u64}), both},
+    {Op::and_, all, avx2},
+    {Op::or_, all, avx2},
+    {Op::shl, bytes2 | bytes4 | bytes8, avx2},
+    {Op::shr, bytes2 | bytes4 | of({DType::u64}), avx2},
     {Op::shr, of({DType::i64}), avx512},
 };
 
@@ -73,21 +73,26 @@ constexpr auto dtypes_of = [] {
   std::array<std::array<Set, isas>, op_count> sets{};
   for (const OpRow& row : op_rows)
     for (const IsaInfo& isa : isa_table)
-      if (contains(row.isas, isa.isa))
-        sets[static_cast<size_t>(row.op)][static_cast<size_t>(isa.isa)] |= row.dtypes;
+      if (row.since <= isa.isa) sets[static_cast<size_t>(row.op)][static_cast<size_t>(isa.isa)] |= row.dtypes;
   return sets;
 }();
+static_assert(
+    std::ranges::all_of(isa_table,
+                        [](const IsaInfo& isa) {
+                          return dtypes_of[static_cast<size_t>(Op::add)][static_cast<size_t>(isa.isa)] != 0;
+                        }),
+    "an instruction set of ir/isa.def has no operations here");
 
 struct CompareRow {
   std::initializer_list<Predicate> preds;
   Set dtypes;
-  Set isas;
+  Isa since;
 };
 const CompareRow compare_rows[] = {
     {{Predicate::eq, Predicate::ne, Predicate::lt, Predicate::le, Predicate::gt, Predicate::ge,
       Predicate::un},
      floats,
-     both},
+     avx2},
     {{Predicate::eq, Predicate::ne, Predicate::lt, Predicate::le, Predicate::gt, Predicate::ge},
      ints,
      avx512},
@@ -98,12 +103,12 @@ const CompareRow compare_rows[] = {
 // From any of `from` to any of `to`.
 struct ConvertRow {
   Set from, to;
-  Set isas;
+  Isa since;
 };
 constexpr ConvertRow float_convert_rows[] = {
-    {of({DType::i32}), floats, both},           {floats, of({DType::i32}), both},
-    {of({DType::f16}), of({DType::f32}), both}, {of({DType::f32}), of({DType::f16}), both},
-    {of({DType::f32}), of({DType::f64}), both}, {of({DType::f64}), of({DType::f32}), both},
+    {of({DType::i32}), floats, avx2},           {floats, of({DType::i32}), avx2},
+    {of({DType::f16}), of({DType::f32}), avx2}, {of({DType::f32}), of({DType::f16}), avx2},
+    {of({DType::f32}), of({DType::f64}), avx2}, {of({DType::f64}), of({DType::f32}), avx2},
     {of({DType::i64}), floats, avx512},         {floats, of({DType::i64}), avx512},
 };
 
@@ -115,7 +120,7 @@ bool has_op(Isa isa, Op op, DType dtype) {
 
 bool has_compare(Isa isa, Predicate pred, DType dtype) {
   for (const CompareRow& row : compare_rows) {
-    if (!contains(row.dtypes, dtype) || !contains(row.isas, isa)) continue;
+    if (!contains(row.dtypes, dtype) || row.since > isa) continue;
     for (Predicate known : row.preds)
       if (known == pred) return true;
   }
@@ -125,12 +130,12 @@ bool has_compare(Isa isa, Predicate pred, DType dtype) {
 bool has_convert(Isa isa, DType from, DType to, bool saturate) {
   if (is_float(from) || is_float(to)) {
     for (const ConvertRow& row : float_convert_rows)
-      if (contains(row.from, from) && contains(row.to, to) && contains(row.isas, isa)) return !saturate;
+      if (contains(row.from, from) && contains(row.to, to) && row.since <= isa) return !saturate;
     return false;
   }
   if (bytes(to) > bytes(from)) return !saturate;
   const bool same_sign = is_signed_int(from) == is_signed_int(to);
-  return isa == Isa::avx512 && bytes(to) < bytes(from) && (same_sign || !saturate);
+  return isa >= avx512 && bytes(to) < bytes(from) && (same_sign || !saturate);
 }
 
 bool has_masked_access(Isa isa, DType dtype) { return info(isa).masks_narrow || bytes(dtype) >= 4; }

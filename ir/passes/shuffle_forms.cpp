@@ -125,7 +125,7 @@ Form bytes_in_lane(const List& list) {
 
 Form permute(const List& list) {
   const int bytes = list.widest.register_bytes();
-  if (list.isa == Isa::avx2) {
+  if (list.isa < Isa::avx512) {
     if (bytes != 32 || !list.has_width(4)) return {};
     return ShuffleForm{Move::permute, 4, 0};
   }
@@ -200,7 +200,7 @@ Form shuffle_two(const List& list) {
 
 Form lanes(const List& list) {
   const Units& units = list.widest;
-  if (list.isa != Isa::avx2 || units.width != lane_bytes || units.count != 2 || units.per_source != 2)
+  if (list.isa >= Isa::avx512 || units.width != lane_bytes || units.count != 2 || units.per_source != 2)
     return {};
   return ShuffleForm{Move::lanes, lane_bytes, units.at[0] | units.at[1] << 4};
 }
@@ -210,7 +210,7 @@ Form align(const List& list) {
   const int first = consecutive_from(units);
   if (first < 0 || units.source_bytes() != units.register_bytes()) return {};
   if (units.source_bytes() == lane_bytes) return ShuffleForm{Move::align, 1, first * units.width};
-  if (list.isa == Isa::avx2 || units.width < 4) return {};
+  if (list.isa < Isa::avx512 || units.width < 4) return {};
   const int width = units.width > 8 ? 8 : units.width;
   return ShuffleForm{Move::align, width, first * units.width / width};
 }
@@ -231,7 +231,7 @@ Form align_in_lane(const List& list) {
 }
 
 Form permute_two(const List& list) {
-  if (list.isa != Isa::avx512) return {};
+  if (list.isa < Isa::avx512) return {};
   for (int width : {8, 4, 2})
     if (list.has_width(width)) return ShuffleForm{Move::permute_two, width, 0};
   return {};
