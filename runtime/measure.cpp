@@ -137,4 +137,8 @@ std::vector<Timing> measure(std::span<const std::function<void()>> contenders,
   return timings;
 }
 
+bool is_clearly_faster(const Timing& challenger, const Timing& holder) {
+  return challenger.median * (1 + challenger.spread()) < holder.median * (1 - holder.spread());
+}
+
 }  // namespace pooljit::runtime

@@ -22,6 +22,8 @@ struct Timing {
 inline constexpr double most_spread = 0.1;
 
 Timing summarize(std::vector<double> seconds, int calls_per_sample = 1);
+// True if `challenger` is faster than `holder` by more than the spread of both.
+bool is_clearly_faster(const Timing& challenger, const Timing& holder);
 
 // The clock that times are read from. Tests have one of their own.
 struct Stopwatch {

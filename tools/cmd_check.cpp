@@ -14,9 +14,9 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/schedule_text.h"
-#include "runtime/check.h"
-#include "runtime/check_data.h"
-#include "runtime/elements.h"
+#include "lab/check.h"
+#include "lab/check_data.h"
+#include "lab/elements.h"
 #include "runtime/options.h"
 #include "tools/against_options.h"
 #include "tools/command.h"

@@ -9,11 +9,11 @@
 #include <map>
 #include <set>
 
+#include "export/header.h"
+#include "export/object.h"
+#include "export/source.h"
 #include "ir/schedule_text.h"
 #include "jit/object/archive.h"
-#include "runtime/export/header.h"
-#include "runtime/export/object.h"
-#include "runtime/export/source.h"
 #include "runtime/options.h"
 #include "tools/command.h"
 #include "tools/engine.h"

@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "ir/schedule_text.h"
+#include "lab/tuner.h"
 #include "runtime/compile.h"
-#include "runtime/tuning/tuner.h"
 #include "tools/counters.h"
 #include "tools/sample_row.h"
 #include "tools/schedule_space.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/check.h"
+#include "lab/check.h"
 #include "tools/fuzz/explain.h"
 
 namespace pooljit::tools {

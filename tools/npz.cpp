@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "runtime/check_data.h"
+#include "lab/check_data.h"
 #include "tools/npy.h"
 
 namespace pooljit::tools {

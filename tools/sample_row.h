@@ -6,8 +6,8 @@
 #include <string>
 
 #include "frontend/pool_spec.h"
+#include "lab/tuner.h"
 #include "runtime/tuning/database.h"
-#include "runtime/tuning/tuner.h"
 
 namespace pooljit::tools {
 

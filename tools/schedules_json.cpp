@@ -1,6 +1,6 @@
 #include "tools/schedules_json.h"
 
-#include "runtime/explain.h"
+#include "lab/explain.h"
 
 namespace pooljit::tools {
 namespace {

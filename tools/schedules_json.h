@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/cost.h"
-#include "runtime/explain.h"
+#include "lab/explain.h"
 
 namespace pooljit::tools {
 

@@ -7,7 +7,7 @@
 #include "frontend/keywords.h"
 #include "frontend/operators.h"
 #include "ir/dtype.h"
-#include "runtime/check.h"
+#include "lab/check.h"
 #include "runtime/compile.h"
 
 namespace pooljit::tools {

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "lab/tuner.h"
 #include "runtime/tuning/store.h"
-#include "runtime/tuning/tuner.h"
 #include "tools/interrupt.h"
 #include "tools/progress.h"
 #include "tools/sample_file.h"

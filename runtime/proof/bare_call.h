@@ -7,7 +7,7 @@
 
 #include "ir/error.h"
 #include "runtime/code.h"
-#include "runtime/guarded_buffer.h"
+#include "runtime/proof/guarded_buffer.h"
 
 namespace pooljit::runtime {
 

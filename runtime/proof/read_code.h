@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/code.h"
-#include "runtime/member.h"
+#include "runtime/proof/member.h"
 #include "runtime/proof/verify.h"
 
 namespace pooljit::runtime {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "ir/error.h"
-#include "runtime/member.h"
+#include "runtime/proof/member.h"
 #include "runtime/proof/verify.h"
 
 namespace pooljit::runtime {

@@ -9,16 +9,16 @@
 #include "frontend/pool_spec.h"
 #include "ir/schedule.h"
 #include "ir/schedule_text.h"
-#include "runtime/explain.h"
-#include "runtime/member.h"
 #include "runtime/memory_view.h"
 #include "runtime/proof/child.h"
 #include "runtime/proof/general.h"
+#include "runtime/proof/member.h"
 #include "runtime/proof/read_code.h"
 #include "runtime/proof/shrink.h"
 #include "runtime/proof/symbolic.h"
 #include "runtime/proof/tensor.h"
 #include "runtime/proof/through.h"
+#include "runtime/tuning/choose.h"
 
 namespace pooljit::runtime {
 namespace {

@@ -16,6 +16,11 @@ std::string instead(const TuneSource& source, std::string_view reason) {
 
 }  // namespace
 
+ir::Result<void> has_schedules(const frontend::PoolSpec& spec) {
+  if (!is_unpool(spec)) return {};
+  return ir::unsupported("schedule.unpool", "an unpool has no schedules: it is a routine of the runtime");
+}
+
 TuneEntry tune_key(const frontend::PoolSpec& spec, const Choices& choices, int threads) {
   TuneEntry key;
   key.signature = frontend::signature(spec);

@@ -15,6 +15,9 @@ struct TuneSource {
   bool required = true;
 };
 
+// "schedule.unpool": an unpool has none.
+ir::Result<void> has_schedules(const frontend::PoolSpec& spec);
+
 // The key of a spec's entry in a database, on this machine.
 TuneEntry tune_key(const frontend::PoolSpec& spec, const Choices& choices, int threads);
 

@@ -15,7 +15,6 @@
 #include "runtime/machine.h"
 #include "runtime/tuning/numbers.h"
 #include "runtime/tuning/store.h"
-#include "runtime/tuning/tuner.h"
 #include "runtime/tuning/workload.h"
 
 namespace pooljit::runtime {

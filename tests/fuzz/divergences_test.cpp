@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "frontend/pool_spec.h"
-#include "runtime/check_case.h"
-#include "runtime/elements.h"
+#include "lab/check_case.h"
+#include "lab/elements.h"
 
 namespace pooljit::fuzz {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/check.h"
-#include "runtime/crash_context.h"
+#include "lab/check.h"
+#include "lab/crash_context.h"
 #include "tests/matrix/specs.h"
 
 namespace pooljit {

@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "runtime/check_case.h"
+#include "export/kernel.h"
+#include "lab/check_case.h"
 #include "runtime/compile.h"
 #include "runtime/cpu_features.h"
-#include "runtime/export/kernel.h"
 #include "runtime/tuning/workload.h"
 #include "tests/tools/shell.h"
 #include "tools/problem_file.h"

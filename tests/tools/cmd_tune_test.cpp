@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lab/tuner.h"
 #include "runtime/tuning/store.h"
-#include "runtime/tuning/tuner.h"
 #include "tools/shell.h"
 
 namespace pooljit::tools {

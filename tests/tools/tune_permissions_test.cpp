@@ -18,9 +18,9 @@
 #include <cstddef>
 #include <functional>
 
+#include "lab/tuner.h"
 #include "runtime/compile.h"
 #include "runtime/tuning/store.h"
-#include "runtime/tuning/tuner.h"
 #include "tools/shell.h"
 
 namespace pooljit::tools {

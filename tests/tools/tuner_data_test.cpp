@@ -5,8 +5,8 @@
 #include <set>
 
 #include "ir/schedule_text.h"
+#include "lab/tuner.h"
 #include "runtime/tuning/store.h"
-#include "runtime/tuning/tuner.h"
 #include "tools/sample_rows.h"
 #include "tools/schedule_space.h"
 #include "tools/shell.h"

@@ -13,7 +13,7 @@
 #include "matrix/specs.h"
 #include "pooljit.h"
 #include "pooljit_tuning.h"
-#include "runtime/guarded_buffer.h"
+#include "runtime/proof/guarded_buffer.h"
 
 namespace {
 

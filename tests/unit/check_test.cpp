@@ -1,6 +1,6 @@
 // The parts of check() can fail: a difference, a written gap, an access beyond a buffer are each shown to
 // them.
-#include "runtime/check.h"
+#include "lab/check.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -14,13 +14,13 @@
 #include "frontend/pool_spec.h"
 #include "golden.h"
 #include "ir/schedule_text.h"
-#include "runtime/check_budget.h"
-#include "runtime/check_case.h"
-#include "runtime/check_compare.h"
-#include "runtime/check_data.h"
-#include "runtime/crash_context.h"
-#include "runtime/elements.h"
-#include "runtime/guarded_buffer.h"
+#include "lab/check_budget.h"
+#include "lab/check_case.h"
+#include "lab/check_compare.h"
+#include "lab/check_data.h"
+#include "lab/crash_context.h"
+#include "lab/elements.h"
+#include "runtime/proof/guarded_buffer.h"
 
 namespace pooljit::runtime {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "ir/schedule.h"
+#include "lab/explain.h"
 #include "pooljit.hpp"
 #include "runtime/compile.h"
-#include "runtime/explain.h"
 
 namespace pooljit::runtime {
 namespace {

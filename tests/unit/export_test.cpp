@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "export/header.h"
+#include "export/object.h"
+#include "export/source.h"
 #include "jit/object/archive.h"
 #include "jit/object/bytes.h"
 #include "jit/object/references.h"
-#include "runtime/export/header.h"
-#include "runtime/export/object.h"
-#include "runtime/export/source.h"
 
 namespace pooljit::runtime {
 namespace {

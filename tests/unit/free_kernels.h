@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/check_case.h"
+#include "lab/check_case.h"
 #include "runtime/compile.h"
-#include "runtime/member.h"
+#include "runtime/proof/member.h"
 
 namespace pooljit::runtime {
 

@@ -11,7 +11,7 @@
 #include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/layer.h"
 #include "ir/schedules/space.h"
-#include "runtime/check.h"
+#include "lab/check.h"
 #include "tests/schedule_words.h"
 
 namespace pooljit::ir {

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "runtime/check_data.h"
+#include "lab/check_data.h"
 
 namespace pooljit::runtime {
 namespace {

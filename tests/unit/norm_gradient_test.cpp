@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "lab/check.h"
 #include "pooljit.hpp"
-#include "runtime/check.h"
 #include "tests/c_words.h"
 
 namespace pooljit::norm_gradient {

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <string>
 
-#include "runtime/check.h"
+#include "lab/check.h"
 
 namespace pooljit {
 namespace {

@@ -4,7 +4,7 @@
 #include "frontend/pool_spec.h"
 #include "ir/choose/enumerate.h"
 #include "ir/schedule_text.h"
-#include "runtime/check.h"
+#include "lab/check.h"
 
 namespace pooljit::ir {
 namespace {

@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <random>
 
+#include "lab/tuner.h"
 #include "runtime/compile.h"
 #include "runtime/options.h"
 #include "runtime/tuning/choose.h"
-#include "runtime/tuning/tuner.h"
 #include "tools/temp_folder.h"
 
 namespace pooljit::runtime {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "frontend/pool_spec.h"
-#include "runtime/check_case.h"
-#include "runtime/elements.h"
+#include "lab/check_case.h"
+#include "lab/elements.h"
 #include "runtime/layer.h"
 #include "tools/fuzz/cell.h"
 #include "tools/fuzz/difference.h"

@@ -8,8 +8,8 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/error.h"
+#include "lab/check_case.h"
 #include "pooljit_engine.h"
-#include "runtime/check_case.h"
 #include "tools/fuzz/accepted.h"
 #include "tools/fuzz/fuzz_case.h"
 #include "tools/fuzz/outcome.h"

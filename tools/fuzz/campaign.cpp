@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "ir/schedule_text.h"
-#include "runtime/check.h"
+#include "lab/check.h"
 #include "tools/fuzz/cause.h"
 #include "tools/fuzz/cell.h"
 #include "tools/fuzz/neighbour.h"

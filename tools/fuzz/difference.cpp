@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "ir/agreement.h"
-#include "runtime/elements.h"
+#include "lab/elements.h"
 
 namespace pooljit::fuzz {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ir/nest.h"
-#include "runtime/check_case.h"
+#include "lab/check_case.h"
 #include "tools/fuzz/window_facts.h"
 
 namespace pooljit::fuzz {

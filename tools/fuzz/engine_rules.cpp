@@ -10,7 +10,7 @@
 
 #include "ir/agreement.h"
 #include "ir/element_type.h"
-#include "runtime/elements.h"
+#include "lab/elements.h"
 #include "tools/fuzz/cell.h"
 #include "tools/fuzz/probes.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/check_case.h"
+#include "lab/check_case.h"
 #include "tools/fuzz/window_facts.h"
 
 namespace pooljit::fuzz {

@@ -8,8 +8,8 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/reference.h"
-#include "runtime/check_case.h"
-#include "runtime/elements.h"
+#include "lab/check_case.h"
+#include "lab/elements.h"
 #include "tools/fuzz/snippets.h"
 #include "tools/npz.h"
 #include "tools/output_files.h"

@@ -12,8 +12,8 @@
 #include "frontend/check.h"
 #include "frontend/pool_spec.h"
 #include "ir/dtype.h"
-#include "runtime/check_case.h"
-#include "runtime/elements.h"
+#include "lab/check_case.h"
+#include "lab/elements.h"
 
 namespace pooljit::fuzz {
 namespace {

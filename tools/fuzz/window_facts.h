@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/nest.h"
-#include "runtime/check_case.h"
+#include "lab/check_case.h"
 
 namespace pooljit::fuzz {
 

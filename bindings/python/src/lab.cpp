@@ -14,8 +14,8 @@
 #include "frontend/pool_spec.h"
 #include "ir/agreement.h"
 #include "ir/reference.h"
-#include "runtime/check_data.h"
-#include "runtime/elements.h"
+#include "lab/check_data.h"
+#include "lab/elements.h"
 #include "tools/fuzz/explain.h"
 
 namespace pooljit::python {

@@ -5,11 +5,11 @@
 #include "bindings/python/src/errors.h"
 #include "bindings/python/src/lab.h"
 #include "bindings/python/src/unlocked.h"
-#include "runtime/candidates.h"
+#include "lab/candidates.h"
+#include "lab/explain.h"
+#include "lab/tuner.h"
 #include "runtime/compile.h"
-#include "runtime/explain.h"
 #include "runtime/tuning/store.h"
-#include "runtime/tuning/tuner.h"
 
 namespace pooljit::python {
 namespace {

@@ -1,15 +1,15 @@
-#include "runtime/export/header.h"
+#include "export/header.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "runtime/export/table.h"
+#include "export/table.h"
 
 namespace pooljit::runtime {
 namespace {
 
 // What all headers share; programs may include several, of several versions. The structures only grow at
-// their ends; runtime/export/info.cpp lays them out.
+// their ends; export/info.cpp lays them out.
 constexpr std::string_view types = R"(#ifndef POOLJIT_EXPORT_TYPES
 #define POOLJIT_EXPORT_TYPES
 

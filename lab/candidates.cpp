@@ -1,4 +1,4 @@
-#include "runtime/candidates.h"
+#include "lab/candidates.h"
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/error.h"
-#include "runtime/check.h"
-#include "runtime/member.h"
+#include "lab/check.h"
+#include "runtime/proof/member.h"
 
 namespace pooljit::runtime {
 

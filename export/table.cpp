@@ -1,9 +1,9 @@
-#include "runtime/export/table.h"
+#include "export/table.h"
 
 #include <fmt/format.h>
 
 #include "ir/append.h"
-#include "runtime/export/source.h"
+#include "export/source.h"
 
 namespace pooljit::runtime {
 namespace {

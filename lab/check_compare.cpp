@@ -1,4 +1,4 @@
-#include "runtime/check_compare.h"
+#include "lab/check_compare.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "ir/element_type.h"
-#include "runtime/check_data.h"
+#include "lab/check_data.h"
 
 namespace pooljit::runtime {
 namespace {

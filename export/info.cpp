@@ -1,4 +1,4 @@
-#include "runtime/export/info.h"
+#include "export/info.h"
 
 #include <cstddef>
 #include <string>

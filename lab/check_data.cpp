@@ -1,4 +1,4 @@
-#include "runtime/check_data.h"
+#include "lab/check_data.h"
 
 #include <array>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "jit/object/elf_object.h"
-#include "runtime/export/kernel.h"
+#include "export/kernel.h"
 
 namespace pooljit::runtime {
 

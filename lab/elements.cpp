@@ -1,4 +1,4 @@
-#include "runtime/elements.h"
+#include "lab/elements.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "ir/element_type.h"
-#include "runtime/check_data.h"
+#include "lab/check_data.h"
 
 namespace pooljit::runtime {
 namespace {

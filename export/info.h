@@ -1,12 +1,12 @@
 // NAME_info as it lies in memory. The structures are the C ones of the generated headers
-// (runtime/export/header.cpp), member by member; addresses are words that relocations fill in.
+// (export/header.cpp), member by member; addresses are words that relocations fill in.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
 #include "jit/object/elf_object.h"
-#include "runtime/export/kernel.h"
+#include "export/kernel.h"
 
 namespace pooljit::runtime {
 

@@ -4,11 +4,11 @@
 #include <span>
 
 #include "jit/object/elf_object.h"
-#include "runtime/export/kernel.h"
+#include "export/kernel.h"
 
 namespace pooljit::runtime {
 
-// with_info: with the constants NAME_info; else these are another file's (runtime/export/source.h).
+// with_info: with the constants NAME_info; else these are another file's (export/source.h).
 jit::ElfObject make_object(std::span<const ExportedKernel> kernels, bool with_info = true);
 
 }  // namespace pooljit::runtime

@@ -1,4 +1,4 @@
-#include "runtime/export/kernel.h"
+#include "export/kernel.h"
 
 #include <fmt/format.h>
 

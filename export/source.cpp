@@ -1,4 +1,4 @@
-#include "runtime/export/source.h"
+#include "export/source.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "runtime/explain.h"
+#include "lab/explain.h"
 
 #include <fmt/format.h>
 
@@ -13,6 +13,7 @@
 #include "runtime/float_control.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"
+#include "runtime/tuning/choose.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -125,11 +126,6 @@ std::vector<std::pair<std::string, double>> price_by_part(const ir::Cost& cost) 
   parts.emplace_back("stalls", cost.counts.stalls / cost.outputs);
   parts.emplace_back("memory", cost.memory_cycles);
   return parts;
-}
-
-ir::Result<void> has_schedules(const frontend::PoolSpec& spec) {
-  if (!is_unpool(spec)) return {};
-  return ir::unsupported("schedule.unpool", "an unpool has no schedules: it is a routine of the runtime");
 }
 
 ir::Result<Explanation> explain(const frontend::PoolSpec& spec, ir::Isa isa, const ir::Machine& machine) {

@@ -1,4 +1,4 @@
-#include "runtime/member.h"
+#include "runtime/proof/member.h"
 
 #include <cstddef>
 

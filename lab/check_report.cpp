@@ -1,7 +1,7 @@
 // CheckReport as text.
 #include <fmt/format.h>
 
-#include "runtime/check.h"
+#include "lab/check.h"
 
 namespace pooljit::runtime {
 

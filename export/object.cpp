@@ -1,4 +1,4 @@
-#include "runtime/export/object.h"
+#include "export/object.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "ir/check.h"
 #include "jit/object/references.h"
 #include "jit/xbyak/entry_code.h"
-#include "runtime/export/info.h"
+#include "export/info.h"
 
 namespace pooljit::runtime {
 namespace {

@@ -56,7 +56,4 @@ ir::Result<Explanation> explain(const frontend::PoolSpec& spec, const Options& o
 // counts, the waiting between them, and memory.
 std::vector<std::pair<std::string, double>> price_by_part(const ir::Cost& cost);
 
-// "schedule.unpool": an unpool has none.
-ir::Result<void> has_schedules(const frontend::PoolSpec& spec);
-
 }  // namespace pooljit::runtime

@@ -1,4 +1,4 @@
-#include "runtime/guarded_buffer.h"
+#include "runtime/proof/guarded_buffer.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "runtime/export/kernel.h"
+#include "export/kernel.h"
 
 namespace pooljit::runtime {
 

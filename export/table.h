@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/export/kernel.h"
+#include "export/kernel.h"
 
 namespace pooljit::runtime {
 

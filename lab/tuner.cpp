@@ -1,4 +1,4 @@
-#include "runtime/tuning/tuner.h"
+#include "lab/tuner.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "ir/schedule_text.h"
-#include "runtime/candidates.h"
-#include "runtime/check.h"
+#include "lab/candidates.h"
+#include "lab/check.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"
@@ -315,10 +315,6 @@ double TuneSample::ratio() const {
   for (size_t i = 0; i < samples.seconds.size(); ++i)
     ratios.push_back(samples.seconds[i] / reference_samples.seconds[i]);
   return summarize(std::move(ratios)).median;
-}
-
-bool is_clearly_faster(const Timing& challenger, const Timing& holder) {
-  return challenger.median * (1 + challenger.spread()) < holder.median * (1 - holder.spread());
 }
 
 ir::Result<TuneEntry> tune_key(std::string_view spec_text, const Options& options) {

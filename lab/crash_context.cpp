@@ -1,4 +1,4 @@
-#include "runtime/crash_context.h"
+#include "lab/crash_context.h"
 
 #include <unistd.h>
 

@@ -5,8 +5,8 @@
 
 #include "frontend/check.h"
 #include "runtime/c_api.h"
-#include "runtime/candidates.h"
-#include "runtime/explain.h"
+#include "lab/candidates.h"
+#include "lab/explain.h"
 #include "runtime/tuning/workload.h"
 
 using namespace pooljit::c_api;

@@ -77,7 +77,4 @@ ir::Result<TuneResult> tune(std::string_view spec_text, const Options& options, 
 // errors.
 ir::Result<TuneResult> sweep(std::string_view spec_text, const Options& options, const TuneLimits& limits);
 
-// True if `challenger` is faster than `holder` by more than the spread of both.
-bool is_clearly_faster(const Timing& challenger, const Timing& holder);
-
 }  // namespace pooljit::runtime

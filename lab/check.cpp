@@ -1,4 +1,4 @@
-#include "runtime/check.h"
+#include "lab/check.h"
 
 #include <fmt/format.h>
 
@@ -10,17 +10,17 @@
 #include "ir/agreement.h"
 #include "ir/interp/interpret.h"
 #include "ir/schedule_text.h"
-#include "runtime/candidates.h"
-#include "runtime/check_budget.h"
-#include "runtime/check_case.h"
-#include "runtime/check_compare.h"
-#include "runtime/check_member.h"
+#include "lab/candidates.h"
+#include "lab/check_budget.h"
+#include "lab/check_case.h"
+#include "lab/check_compare.h"
+#include "lab/check_member.h"
 #include "runtime/cpu_features.h"
-#include "runtime/crash_context.h"
-#include "runtime/elements.h"
+#include "lab/crash_context.h"
+#include "lab/elements.h"
 #include "runtime/engines.h"
 #include "runtime/machine.h"
-#include "runtime/member.h"
+#include "runtime/proof/member.h"
 #include "runtime/native_code.h"
 
 namespace pooljit::runtime {

@@ -1,4 +1,4 @@
-#include "runtime/check_case.h"
+#include "lab/check_case.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "ir/general/size_words.h"
 #include "ir/reference.h"
 #include "ir/window_taps.h"
-#include "runtime/check_compare.h"
-#include "runtime/elements.h"
+#include "lab/check_compare.h"
+#include "lab/elements.h"
 
 namespace pooljit::runtime {
 namespace {

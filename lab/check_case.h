@@ -13,9 +13,9 @@
 #include "ir/agreement.h"
 #include "ir/interp/interpret.h"
 #include "ir/program.h"
-#include "runtime/check_data.h"
+#include "lab/check_data.h"
 #include "runtime/code.h"
-#include "runtime/guarded_buffer.h"
+#include "runtime/proof/guarded_buffer.h"
 #include "runtime/memory_view.h"
 
 namespace pooljit::runtime {

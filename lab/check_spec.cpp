@@ -6,10 +6,10 @@
 #include <random>
 
 #include "ir/choose/enumerate.h"
-#include "runtime/check.h"
-#include "runtime/check_case.h"
-#include "runtime/check_member.h"
-#include "runtime/elements.h"
+#include "lab/check.h"
+#include "lab/check_case.h"
+#include "lab/check_member.h"
+#include "lab/elements.h"
 #include "runtime/proof/general.h"
 #include "runtime/sized_code.h"
 

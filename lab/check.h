@@ -6,7 +6,7 @@
 //     gaps hold a pattern;
 //   - the result does not depend on how the tasks are split.
 //
-// An access beyond a buffer crashes the process: call report_crashes() (runtime/crash_context.h) first, and
+// An access beyond a buffer crashes the process: call report_crashes() (lab/crash_context.h) first, and
 // the crash says what was running.
 #pragma once
 
@@ -38,7 +38,7 @@ struct CheckOptions {
   std::optional<Engine> backend = {};         // of the back ends, only this one
   // The code for all sizes at the spec's, in place of code for these alone.
   bool general = false;
-  // One kind of data (runtime/check_data.h), or the input's elements in logical order (runtime/elements.h),
+  // One kind of data (lab/check_data.h), or the input's elements in logical order (lab/elements.h),
   // which are repeated if there are fewer; empty: all kinds.
   std::string data = {};
   // About how long it may take. For a layer that takes longer it makes the default schedule of each ISA and
