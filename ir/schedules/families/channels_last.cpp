@@ -19,6 +19,7 @@
 #include "ir/schedules/lanes/slices.h"
 #include "ir/schedules/lowering/channel_tasks.h"
 #include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/lowering/prefetch.h"
 #include "ir/schedules/lowering/roll_any_size.h"
 #include "ir/schedules/windows/rolling_outputs.h"
 
@@ -26,11 +27,6 @@ namespace pooljit::ir {
 namespace {
 
 constexpr LaneUse channels_last_lanes = LaneUse::fixed;
-
-// In images that outgrow a core's own caches, pixels of which a task reads a part of the channels come in
-// pieces that no hardware foresees: the piece so many taps further along the row is asked for early.
-constexpr int64_t taps_ahead = 4;
-constexpr int64_t least_foreseen_bytes = int64_t{1} << 20;
 
 // Code for all taps of a window, or of all windows of a rolling row, is for so many of a vector's taps.
 constexpr int64_t most_taps_in_code = 6144;
@@ -87,7 +83,7 @@ class ChannelsLast {
       : nest_(nest),
         schedule_(schedule),
         strips_(strips),
-        ahead_(bytes_ahead()),
+        ahead_(rolls() ? 0 : tap_bytes_ahead(nest, int64_t{schedule.lanes} * schedule.vectors_side_by_side)),
         b_(builder),
         reducer_(reducer),
         low_(nest, builder, reducer) {}
@@ -287,15 +283,6 @@ class ChannelsLast {
     for (int lane = 0; each != 0 && lane < slice.lanes; ++lane) lanes.ramp.push_back(lane * each);
     lanes.ramp_unit = step.word;
     return lanes;
-  }
-
-  // Bytes from a tap to the one that is asked for early; 0: none is.
-  int64_t bytes_ahead() const {
-    const NestDim& dim = nest_.dims.back();
-    const bool in_pieces = nest_.channels > int64_t{schedule_.lanes} * schedule_.vectors_side_by_side;
-    if (rolls() || !in_pieces || dim.most_taps() < taps_ahead || image_bytes(nest_) <= least_foreseen_bytes)
-      return 0;
-    return byte_stride(nest_.input, nest_.input.strides.back() * dim.tap_step() * taps_ahead);
   }
 
   const PoolNest& nest_;

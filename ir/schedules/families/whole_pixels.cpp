@@ -19,7 +19,8 @@ namespace {
 
 constexpr LaneUse whole_pixels_lanes = LaneUse::fixed;
 
-// Pixels that are taken at a time: what scratch memory costs is shared by them.
+// Pixels that are taken at a time: what scratch memory costs is shared by them. No field: 4 to 16 take the
+// same time, to 1.5 % (Sapphire Rapids).
 constexpr int64_t most_pixels_together = 8;
 
 using WholePixelsSchedule = ScheduleOf<WholePixelsFields>;

@@ -109,7 +109,8 @@ int64_t PlaneTiles::work() const {
   return static_cast<int64_t>(tiles_.size()) * (rows_.kernel * lines + columns_.kernel * vectors_of_tap);
 }
 
-// Where planes keep their size.
+// Where planes keep their size. No field: fewer tiles take up to 1.2 times as long, more take the same time
+// (Sapphire Rapids).
 size_t PlaneTiles::stores_behind() const {
   if (rows_.stride > 1 || columns_.stride > 1) return 0;
   const int64_t above = rows_.pad_begin * columns_.input + columns_.pad_begin;

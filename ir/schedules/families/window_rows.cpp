@@ -20,6 +20,7 @@
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/channel_tasks.h"
+#include "ir/schedules/lowering/prefetch.h"
 #include "ir/schedules/windows/divisors.h"
 
 namespace pooljit::ir {

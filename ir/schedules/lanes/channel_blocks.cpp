@@ -58,16 +58,6 @@ int64_t image_bytes(const PoolNest& nest) {
   return image;
 }
 
-int64_t row_bytes_ahead(const PoolNest& nest, Isa isa) {
-  constexpr int64_t page = 4096, long_row = 448;
-  const bool in_order =
-      nest.direction == Direction::forward && nest.input.channel_block == 1 && nest.input.strides.back() == 1;
-  const int64_t row = nest.dims.back().input * bytes(nest.input.dtype);
-  // AVX2 was measured on a Zen 3, AVX-512 on a Sapphire Rapids (docs/notes/performance.md).
-  const int64_t least = isa == least_isa && row >= long_row ? far_bytes / 2 : far_bytes;
-  return in_order && image_bytes(nest) > least ? page : 0;
-}
-
 int64_t channel_bytes(const View& view, int64_t channels) {
   return view.channel_offset(channels) * bytes(view.dtype);
 }

@@ -1,7 +1,6 @@
 // Adjacent channels: facts about the views for families whose vectors run along the channels.
 #pragma once
 
-#include "ir/isa.h"
 #include "ir/nest.h"
 
 namespace pooljit::ir {
@@ -26,14 +25,6 @@ int64_t channel_vectors(const PoolNest& nest, int lanes);
 
 // All that one image's windows may read, in bytes.
 int64_t image_bytes(const PoolNest& nest);
-
-// Images of more bytes outgrow most caches that cores share.
-constexpr int64_t far_bytes = int64_t{8} << 20;
-
-// Prefetch distance: bytes from the vector of a row that is loaded to the one that is prefetched, where all
-// rows are read one after the other; 0: no prefetch. Only images that come from memory gain: the hardware
-// prefetcher stops at each page.
-int64_t row_bytes_ahead(const PoolNest& nest, Isa isa);
 
 // Bytes from a channel that begins a block to the one `channels` further on.
 int64_t channel_bytes(const View& view, int64_t channels);

@@ -10,7 +10,8 @@
 
 namespace pooljit::ir {
 
-// Code for all sizes does pieces of at most one of these.
+// Code for all sizes does pieces of at most one of these: the largest that fits scratch memory. Each has
+// words of its own in every size.
 inline constexpr std::array<int64_t, 4> piece_lengths = {16, 24, 32, 48};
 
 // True for a dimension that may be done in pieces.

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "ir/passes/legal.h"
-#include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lanes/lane_gather.h"
 #include "ir/schedules/lanes/lanes_apart.h"
+#include "ir/schedules/lowering/prefetch.h"
 #include "ir/schedules/lowering/row_reduction.h"
 
 namespace pooljit::ir {
