@@ -1,4 +1,5 @@
 #include "frontend/geometry.h"
+#include "ir/pools.h"
 
 #include <algorithm>
 #include <utility>
@@ -138,7 +139,7 @@ std::vector<int64_t> known_input_shape(const PoolSpec& spec) { return known_shap
 std::vector<int64_t> known_output_shape(const PoolSpec& spec, size_t number) {
   const PoolSpec& own = spec_of_output(spec, number);
   // What is concatenated has its members' extents.
-  const PoolSpec& pool = is_pools(own) ? own.members[0] : own;
+  const PoolSpec& pool = ir::pools_of(own).front();
   std::vector<int64_t> shape = output_shape(spec, number);
   const std::vector<int64_t> known = known_shape(pool, output_side(pool));
   std::copy(known.end() - static_cast<std::ptrdiff_t>(spec.dims.size()), known.end(),

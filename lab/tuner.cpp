@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ir/schedule_text.h"
+#include "ir/pools.h"
 #include "lab/candidates.h"
 #include "lab/check.h"
 #include "runtime/machine.h"
@@ -39,8 +40,7 @@ struct Contender {
 };
 
 bool is_scalar(const ir::Schedule& schedule) {
-  if (schedule.members.empty()) return schedule.lanes == 1;
-  return std::ranges::all_of(schedule.members, is_scalar);
+  return std::ranges::all_of(pools_of(schedule), [](const ir::Schedule& pool) { return pool.lanes == 1; });
 }
 
 double seconds_since(Clock::time_point start) {

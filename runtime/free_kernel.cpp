@@ -5,6 +5,7 @@
 #include <new>
 #include <shared_mutex>
 
+#include "ir/pools.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/lanes/pixel_rows.h"
 #include "ir/schedules/lowering/narrow_rows.h"
@@ -27,9 +28,9 @@ std::shared_mutex& sizes_mutex() {
 // Calls look(nest, schedule) of each pool: whether all of them hold.
 template <typename Look>
 bool holds_for_pools(const ir::PoolNest& nest, const ir::Schedule& schedule, const Look& look) {
-  for (size_t i = 0; i < nest.members.size(); ++i)
-    if (!look(nest.members[i], schedule.members[i])) return false;
-  return !nest.members.empty() || look(nest, schedule);
+  for (size_t i = 0; i < pools_of(nest).size(); ++i)
+    if (!look(pools_of(nest)[i], pools_of(schedule)[i])) return false;
+  return true;
 }
 
 // Elements of a row of outputs, of pixels or of a plane.

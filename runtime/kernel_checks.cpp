@@ -4,6 +4,7 @@
 
 #include "frontend/check.h"
 #include "ir/check.h"
+#include "ir/pools.h"
 #include "runtime/kernel.h"
 #include "runtime/sanitizer.h"
 
@@ -21,7 +22,7 @@ void Kernel::for_each_buffer(const Call& call, Take take) const {
   for (size_t i = 0; i < outputs_.size(); ++i)
     give(outputs_[i], nest.has_outputs_apart() ? call.members[i].output : call.output, "output", i, true);
   for (size_t i = 0, number = 0; number < indices_of_.size(); ++i) {
-    if (!nest.members.empty() && !nest.members[i].indices) continue;
+    if (!pools_of(nest)[i].indices) continue;
     give(indices_of_[number], call.members ? call.members[i].indices : call.indices, "indices", number,
          !nest.is_backward());
     ++number;

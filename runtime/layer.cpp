@@ -7,6 +7,7 @@
 #include "frontend/keywords.h"
 #include "frontend/operators.h"
 #include "frontend/text.h"
+#include "ir/pools.h"
 #include "runtime/layer_fields.h"
 
 namespace pooljit::runtime {
@@ -122,8 +123,7 @@ Layer::Layer(const PoolSpec& spec)
 
 Layers::Layers(const PoolSpec& spec) {
   const auto add = [&](const PoolSpec& pool) { members_.push_back(*layers_.emplace_back(pool).get()); };
-  if (!is_pools(spec)) add(spec);
-  std::ranges::for_each(spec.members, add);
+  std::ranges::for_each(ir::pools_of(spec), add);
   pools_.size = sizeof pools_;
   pools_.members = members_.data();
   pools_.member_count = static_cast<int32_t>(members_.size());

@@ -1,4 +1,5 @@
 #include "runtime/memory_view.h"
+#include "ir/pools.h"
 
 #include <algorithm>
 #include <iterator>
@@ -109,19 +110,18 @@ std::vector<MemoryView> all_outputs(const ir::PoolNest& nest, int64_t batch) {
 
 std::vector<MemoryView> all_indices(const ir::PoolNest& nest, int64_t batch) {
   std::vector<MemoryView> views;
-  if (nest.indices) views.push_back(indices_view(nest, batch));
-  for (const ir::PoolNest& member : nest.members)
-    if (member.indices) views.push_back(indices_view(member, batch));
+  for (const ir::PoolNest& pool : pools_of(nest))
+    if (pool.indices) views.push_back(indices_view(pool, batch));
   return views;
 }
 
 std::vector<MemoryView> operand_memory(const ir::PoolNest& nest, int64_t batch) {
   std::vector<MemoryView> views;
-  for (const ir::PoolNest& member : nest.members)
-    std::ranges::copy(operand_memory(member, batch), std::back_inserter(views));
-  if (!nest.members.empty()) return views;
-  for (const ir::View& view : operand_views(nest))
-    views.push_back(memory_view(nest, view, batch, operand_extent(nest, views.size())));
+  for (const ir::PoolNest& pool : pools_of(nest)) {
+    size_t number = 0;
+    for (const ir::View& view : operand_views(pool))
+      views.push_back(memory_view(pool, view, batch, operand_extent(pool, number++)));
+  }
   return views;
 }
 

@@ -6,6 +6,7 @@
 #include "ir/check.h"
 #include "ir/general/general.h"
 #include "ir/general/size_words.h"
+#include "ir/pools.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/layer.h"
 
@@ -26,10 +27,13 @@ ir::Result<ir::PoolNest> any_nest(const frontend::PoolSpec& sized) {
 
 // Whether there is code by the schedule, as far as one can see without making it.
 ir::Result<void> suits(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa) {
-  for (size_t i = 0; i < nest.members.size(); ++i)
-    if (auto member = suits(nest.members[i], schedule.members[i], isa); !member) return member;
-  if (!nest.members.empty()) return {};
-  return ir::Layer::of(nest, isa).and_then([&](const ir::Layer& layer) { return check(layer, schedule); });
+  for (size_t i = 0; i < pools_of(nest).size(); ++i) {
+    auto pool = ir::Layer::of(pools_of(nest)[i], isa).and_then([&](const ir::Layer& layer) {
+      return check(layer, pools_of(schedule)[i]);
+    });
+    if (!pool) return pool;
+  }
+  return {};
 }
 
 // What there is code by if the layer has some: its refusal says why there is none. What is offered where
@@ -110,10 +114,8 @@ ir::Result<std::shared_ptr<Code>> make_general_code(const frontend::PoolSpec& fr
 ir::Result<std::vector<std::vector<int64_t>>> words_of_pools(const ir::PoolNest& general,
                                                              const ir::PoolNest& sized) {
   std::vector<std::vector<int64_t>> all;
-  const size_t pools = std::max<size_t>(sized.members.size(), 1);
-  for (size_t i = 0; i < pools; ++i) {
-    auto words = sized.members.empty() ? ir::size_words(general, sized)
-                                       : ir::size_words(general.members[i], sized.members[i]);
+  for (size_t i = 0; i < pools_of(sized).size(); ++i) {
+    auto words = ir::size_words(pools_of(general)[i], pools_of(sized)[i]);
     if (!words) return tl::unexpected(words.error());
     all.push_back(std::move(*words));
   }

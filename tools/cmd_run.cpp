@@ -11,6 +11,7 @@
 #ifdef POOLJIT_WITH_ONNX
 #include "tools/onnx/model_options.h"
 #endif
+#include "ir/pools.h"
 #include "tools/output_files.h"
 #include "tools/sizes.h"
 #include "tools/view.h"
@@ -181,7 +182,7 @@ std::vector<frontend::PoolSpec> specs_of_outputs(const frontend::PoolSpec& spec)
 }
 std::vector<frontend::PoolSpec> specs_of_indices(const frontend::PoolSpec& spec) {
   std::vector<frontend::PoolSpec> specs;
-  for (const frontend::PoolSpec& member : is_pools(spec) ? spec.members : std::vector{spec})
+  for (const frontend::PoolSpec& member : ir::pools_of(spec))
     if (has_indices(member) && member.direction == ir::Direction::forward) specs.push_back(member);
   return specs;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/agreement.h"
+#include "ir/pools.h"
 #include "ir/schedule_text.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"
@@ -27,13 +28,9 @@ struct Examiner::Parts {
   std::vector<ir::Judge> judges;  // by member; made when the first kernel is compared
   std::vector<std::byte> right;   // results that the judges agreed with
 
-  std::span<const ir::PoolNest> pools() const {
-    return nest.members.empty() ? std::span(&nest, 1) : std::span(nest.members);
-  }
-
   void make_judges() {
     size_t first = 0;
-    for (const ir::PoolNest& pool : pools()) {
+    for (const ir::PoolNest& pool : pools_of(nest)) {
       const size_t count = ir::operand_views(pool).size();
       judges.emplace_back(pool, spec.batch.value_or(1), workload.input(),
                           pool.is_backward() && pool.indices ? workload.indices() : nullptr,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/pools.h"
 #include "ir/reductions/facts.h"
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/family.h"
@@ -67,11 +68,10 @@ SameBits same_bits_of_pool(const PoolNest& general, const PoolNest& sized, const
 }  // namespace
 
 SameBits same_bits(const PoolNest& general, const PoolNest& sized, const Schedule& schedule, Isa isa) {
-  if (sized.members.empty()) return same_bits_of_pool(general, sized, schedule, isa);
   SameBits least = SameBits::by_any_schedule;
-  for (size_t i = 0; i < sized.members.size(); ++i)
-    least =
-        std::min(least, same_bits_of_pool(general.members[i], sized.members[i], schedule.members[i], isa));
+  for (size_t i = 0; i < pools_of(sized).size(); ++i)
+    least = std::min(least,
+                     same_bits_of_pool(pools_of(general)[i], pools_of(sized)[i], pools_of(schedule)[i], isa));
   return least;
 }
 

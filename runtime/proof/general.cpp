@@ -10,6 +10,7 @@
 
 #include "ir/general/general.h"
 #include "ir/general/joined_planes.h"
+#include "ir/pools.h"
 #include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/families/separable_layout.h"
@@ -87,7 +88,7 @@ class SizeChooser {
   };
 
   void add_pool(const frontend::PoolSpec& pool, const ir::Schedule& schedule) {
-    const ir::Schedule& own = schedule.members.empty() ? schedule : schedule.members[pools_.size()];
+    const ir::Schedule& own = pools_of(schedule)[pools_.size()];
     pools_.push_back(
         {&pool, &own, pool.global || is_adaptive(pool), columns_together(pool, own), pieces_of(pool, own)});
   }
@@ -137,7 +138,7 @@ class SizeChooser {
       bool is_new = false, is_tail = false, is_row = false, has_new_pieces = false;
       size_t windows = 0;
       for (size_t i = 0; i < pools_.size(); ++i) {
-        const ir::PoolNest pool = in_code(nest.members.empty() ? nest : nest.members[i], *pools_[i].schedule);
+        const ir::PoolNest pool = in_code(pools_of(nest)[i], *pools_[i].schedule);
         Kind kind = kind_of(pool.dims[dim], pools_[i].follows, together(pools_[i], dim));
         if (has_narrow_rows(i)) {
           const auto way = way_of_rows(pool, *pools_[i].schedule);
@@ -256,7 +257,7 @@ class SizeChooser {
       const auto sized = with_sizes(spec_, size);
       if (!sized) continue;
       const ir::PoolNest nest = make_nest(*sized);
-      const ir::PoolNest& own = nest.members.empty() ? nest : nest.members[pool];
+      const ir::PoolNest& own = pools_of(nest)[pool];
       const auto general = general_nest(own, ir::Extents::any_windows);
       const auto joined = general ? with_joined_planes(*general, own) : std::nullopt;
       if (joined && joined->dims[rows].input > 1) return size;
@@ -269,7 +270,7 @@ class SizeChooser {
   bool has_rows(size_t pool, const HasCode& has_code) const {
     const ir::PoolNest nest = make_nest(*with_sizes(spec_, least_));
     const ir::Schedule& own = *pools_[pool].schedule;
-    return row_fields(own) && has_code(in_code(nest.members.empty() ? nest : nest.members[pool], own), own);
+    return row_fields(own) && has_code(in_code(pools_of(nest)[pool], own), own);
   }
   bool has_lines(size_t pool) const { return has_rows(pool, ir::PlaneLines::has_code); }
   bool has_narrow_rows(size_t pool) const { return has_rows(pool, ir::NarrowRows::has_code); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/pools.h"
 #include "ir/schedule.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/lower.h"
@@ -40,9 +41,7 @@ bool compares_keys(const Code& code, const Member& member, ir::Isa isa) {
     return ir::is_float(nest.input.dtype) && !nest.indices;
   };
   const ir::PoolNest& all = member.lowered();
-  const bool may_have =
-      member.is_alone() ? may_have_keys(all) : std::ranges::any_of(all.members, may_have_keys);
-  if (!may_have) return false;
+  if (std::ranges::none_of(pools_of(all), may_have_keys)) return false;
   const auto schedule = ir::parse_schedule(code.info.schedule);
   if (!schedule) return false;  // the reference has none
   const auto program = ir::lower(all, *schedule, isa);

@@ -9,6 +9,7 @@
 
 #include "frontend/check.h"
 #include "frontend/dialects.h"
+#include "ir/pools.h"
 #include "ir/schedule_fields.h"
 #include "ir/schedules/family.h"
 #include "tools/fuzz/random_pools.h"
@@ -177,8 +178,7 @@ std::vector<std::string> features(const PoolSpec& spec) {
 }
 
 int fewest_lanes(const ir::Schedule& schedule) {
-  if (schedule.members.empty()) return schedule.lanes;
-  return std::ranges::min_element(schedule.members, {}, &ir::Schedule::lanes)->lanes;
+  return std::ranges::min_element(pools_of(schedule), {}, &ir::Schedule::lanes)->lanes;
 }
 
 std::string cause_of(const PoolSpec& spec, const ir::Schedule& schedule) {
