@@ -33,16 +33,12 @@ std::vector<Schedule> offer_lanes_apart(const Layer& layer);
 // How many times fewer cycles than one lane such a schedule must be predicted to take; 1 for others.
 double least_gain(const Layer& layer, const Schedule& schedule);
 
-// --- what several offers ask. Three facts that today all follow from the instruction set, and mean different
-// things.
+// --- what several offers ask. Facts that today follow from the instruction set, and mean different things.
 
 // The registers do not hold what several vectors of windows share.
 inline bool has_few_registers(const Layer& layer) { return layer.registers() < 32; }
 // Shuffles across the halves of a vector cost more than those within a half. Bytes have none across.
 inline bool shuffles_in_halves(const Layer& layer) { return info(layer.isa()).shuffles == Shuffles::halves; }
-// The thresholds for memory were measured on a Zen 3 for this instruction set, and on a Sapphire Rapids for
-// AVX-512 (docs/notes/performance.md).
-inline bool was_measured_on_zen3(const Layer& layer) { return layer.isa() == least_isa; }
 
 // Adds the schedule once for each way to do a tail of `count` elements, best first.
 void add_tails(std::vector<Schedule>& found, Schedule schedule, const Layer& layer, int64_t count);

@@ -62,7 +62,7 @@ class Choice {
     if (down.stride != 1 || down.output < 28 || row_.output < 28) return false;
     const int64_t kernel = std::min(down.kernel, row_.kernel);
     if (sums_in_short_lanes(row_layer_)) return false;
-    if (!was_measured_on_zen3(layer_)) return true;
+    if (!has_few_registers(layer_)) return true;
     if (kernel >= 15) return true;
     if (kernel >= 9) return row_.output >= 112;
     if (are_pixels_) return false;

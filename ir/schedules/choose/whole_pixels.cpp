@@ -55,7 +55,7 @@ bool is_worth_it_in_pieces(const Layer& layer) {
 // Windows of many taps, pixels that registers hold in many pieces, images that outgrow the caches of a core.
 // AVX2 was measured on a Zen 3 (512 KiB of L2) by rows_first (docs/notes/performance.md).
 bool is_worth_it(const Layer& layer) {
-  if (!was_measured_on_zen3(layer)) return is_worth_it_in_pieces(layer);
+  if (!has_few_registers(layer)) return is_worth_it_in_pieces(layer);
   const PoolNest& nest = layer.nest();
   const int64_t image = layer.image_bytes(), taps = nest.full_taps();
   constexpr int64_t least_pixel_bytes = 256;
@@ -87,13 +87,13 @@ std::vector<Along> neighbours(const Layer& layer) {
   if (nest.dims.size() == 1) return {Along::row};
   const int64_t rows = rows_of(nest);
   const bool has_high_windows = rows >= 4 || rows > nest.dims.back().most_taps();
-  if (was_measured_on_zen3(layer) ? has_high_windows : !are_far_short_lanes(layer))
+  if (has_few_registers(layer) ? has_high_windows : !are_far_short_lanes(layer))
     return {Along::column, Along::row};
   return {Along::row, Along::column};
 }
 
 std::array<int, 3> vectors_side_by_side(const Layer& layer) {
-  if (was_measured_on_zen3(layer) || are_far_short_lanes(layer)) return {2, 4, 1};
+  if (has_few_registers(layer) || are_far_short_lanes(layer)) return {2, 4, 1};
   if (bytes(layer.nest().input.dtype) == 2) return {4, 2, 1};
   return {8, 4, 2};
 }
