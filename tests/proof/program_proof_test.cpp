@@ -113,10 +113,10 @@ std::function<bool(ir::Inst&)> turn(ir::Op op, ir::Op other) {
     return true;
   };
 }
-// A constant with these bits gets others.
-std::function<bool(ir::Inst&)> change(int64_t bits, int64_t others) {
-  return [=](ir::Inst& inst) {
-    if (inst.op != ir::Op::vconst || inst.data.empty() || inst.data[0] != bits) return false;
+// A constant with these bits gets others: the first, or the one behind so many that nothing reads.
+std::function<bool(ir::Inst&)> change(int64_t bits, int64_t others, int behind = 0) {
+  return [=](ir::Inst& inst) mutable {
+    if (inst.op != ir::Op::vconst || inst.data.empty() || inst.data[0] != bits || behind-- > 0) return false;
     std::ranges::fill(inst.data, others);
     return true;
   };
@@ -225,7 +225,7 @@ const WrongProgram wrongs[] = {
     {"another zero point", requantized, change(0x40a00000, 0x40800000), "step 1 is not done"},
     {"a product for a quotient", requantized, turn(ir::Op::div, ir::Op::mul), ""},
     {"a gradient's divisor", gradients, change(0x40400000, 0x40800000), "weighs"},
-    {"another zero point", quantized, change(3, 2), "another constant is added"},
+    {"another zero point", quantized, change(3, 2, 1), "another constant is added"},
     {"half of the odd lanes' bits", even_and_odd, change(0xffff0000, 0xff000000), ""},
     {"even lanes from the middle", even_and_odd, shift_by(ir::Op::shl, 16, 8), ""},
     {"an even lane's result moved up", even_and_odd,

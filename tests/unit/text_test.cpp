@@ -70,6 +70,8 @@ constexpr std::string_view every_op = R"(program "a \"name\" with \\" affine avx
   %47 = propagate %40, %39 : f32x16
   %48 = vconst splat(-3) : i16x16
   %49 = mulh %48, %48 : i16x16
+  %50 = vconst splat(7) : u64x4
+  %51 = mull %50, %50 : u64x4
   store [%1], %40
   store [%1 + %3*4], %41, %10 non_temporal
   ret

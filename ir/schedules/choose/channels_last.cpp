@@ -75,15 +75,19 @@ bool takes_two(const Layer& layer) {
 }
 
 // How many vectors with indices are taken at a time where registers are few: 0.57 to 0.99 of the time of two,
-// which wait for their comparisons. 0: as many as leave room.
-int with_indices(const Layer& layer, int64_t vectors) {
-  const PoolNest& nest = layer.nest();
+// which wait for their comparisons. 0: as many as leave room. Measured, and held by the registers, without
+// anything that a layer may ask besides.
+int with_indices(const Layer& layer, int lanes) {
   constexpr int64_t few_taps = 4;
-  const bool are_few = bytes(nest.input.dtype) < 4 && nest.full_taps() <= few_taps;
-  const bool stores_indices = nest.indices && !nest.is_backward();
-  if (!stores_indices || !has_few_registers(layer) || vectors < 3 || are_few) return 0;
-  const int most = bytes(nest.input.dtype) == 1 ? 3 : 4;
-  return static_cast<int>(std::min<int64_t>(vectors, most));
+  const PoolNest& nest = layer.nest();
+  const int64_t vectors = channel_vectors(nest, lanes);
+  const int size = bytes(nest.input.dtype);
+  const bool is_plain = nest.nan == NanRule::propagate && nest.zeros == ZeroRule::any &&
+                        nest.epilogue.empty() && nest.output.dtype == nest.input.dtype &&
+                        layer.adjacent_channels() == nest.channels;
+  const bool suits = nest.indices && !nest.is_backward() && is_plain && has_few_registers(layer) && lanes > 1;
+  if (!suits || size > 4 || vectors < 3 || (size < 4 && nest.full_taps() <= few_taps)) return 0;
+  return static_cast<int>(std::min<int64_t>(vectors, size == 1 ? 3 : 4));
 }
 
 // Sums in pixels of five vectors, which four at a time would leave one of: 0.60 to 0.79 of the time.
@@ -220,6 +224,17 @@ int lanes_of_channels(const Layer& layer, int64_t channels) {
   return falls_apart && !layer.can_mask() && largest_block(nest) == 1 ? lanes / 2 : lanes;
 }
 
+// Best first.
+std::vector<ChannelsLastFields::Scan> scans_of(const Layer& layer, int lanes, int64_t vectors) {
+  using Scan = ChannelsLastFields::Scan;
+  std::vector scans = {Scan::rolling, Scan::windows};
+  if (prefers_strips(layer)) scans.insert(scans.begin(), Scan::strips);
+  if (prefers_whole_pixels(layer)) std::swap(scans.front(), scans.back());
+  if (shares_little(layer, lanes, vectors) && scans.front() == Scan::rolling)
+    std::swap(scans.front(), scans.back());
+  return scans;
+}
+
 }  // namespace
 
 Offer offer_channels_last(const Layer& layer, size_t most) {
@@ -240,11 +255,7 @@ std::vector<Schedule> channels_last_schedules(const Layer& layer, int lanes, siz
   // What is left of the channels after the last whole block is done side by side too.
   const int64_t vectors = channel_vectors(nest, schedule.lanes);
   const bool one_each = schedule.lanes > 1 && takes_from_memory(nest);
-  std::vector scans = {Scan::rolling, Scan::windows};
-  if (prefers_strips(layer)) scans.insert(scans.begin(), Scan::strips);
-  if (prefers_whole_pixels(layer)) std::swap(scans.front(), scans.back());
-  if (shares_little(layer, schedule.lanes, vectors) && scans.front() == Scan::rolling)
-    std::swap(scans.front(), scans.back());
+  const std::vector<Scan> scans = scans_of(layer, schedule.lanes, vectors);
   std::vector<Schedule> found;
   const auto add = [&](Scan scan, int beside) {
     own.scan = scan;
@@ -259,20 +270,19 @@ std::vector<Schedule> channels_last_schedules(const Layer& layer, int lanes, siz
       return (largest_block(nest) == 1 || one.tail != Tail::overlap || !is_cut) && check(layer, one);
     });
   };
-  // In loops too, where straight-line code is too long or takes too many registers.
-  const auto add_indexed = [&](int beside) {
+  const int indexed = with_indices(layer, schedule.lanes);
+  // Taps that are straight-line code in part take more registers than loops.
+  const auto add_indexed = [&] {
     const TapCode usual = own.tap_code;
-    add(Scan::windows, beside);
-    own.tap_code = TapCode::loops;
-    if (usual != own.tap_code) add(Scan::windows, beside);
+    if (nest.full_taps() > Lowering::unroll_taps) own.tap_code = TapCode::loops;
+    add(Scan::windows, indexed);
     own.tap_code = usual;
   };
   if (facts_of(layer).has_long_taps()) own.tap_code = TapCode::loops;
   const int part = part_of_pixel(layer, schedule.lanes, one_each, vectors);
-  const int indexed = with_indices(layer, vectors);
   const auto add_all = [&] {
     if (part > 0) add(Scan::windows, part);
-    if (indexed > 0) add_indexed(indexed);
+    if (indexed > 0) add_indexed();
     for (const Scan scan : scans)
       for (const int beside : {8, 4, 2, 1}) {
         if (found.size() >= most) return;
