@@ -332,6 +332,7 @@ bool RowRules::rolls_by_keys(const Tile& tile) const {
 
 // Vectors side by side hold each its own; what else they need, they need one after the other.
 bool RowRules::rolls_at_once(const Tile& tile, const RowReduction& plan) const {
+  if (rolled().kernel <= rolled().stride) return false;  // windows that share no row
   const auto beside = static_cast<size_t>((tile.valid - 1) / schedule_.lanes);
   const size_t held = beside * RollingOutputs::needs(rolled(), facts_.is_idempotent).held;
   return rolling_vectors() + held + 2 * plan.starts().size() + 5 <= static_cast<size_t>(registers());
