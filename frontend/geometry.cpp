@@ -1,8 +1,9 @@
 #include "frontend/geometry.h"
-#include "ir/pools.h"
 
 #include <algorithm>
 #include <utility>
+
+#include "ir/pools.h"
 
 namespace pooljit::frontend {
 

@@ -1,9 +1,10 @@
 #include "runtime/memory_view.h"
-#include "ir/pools.h"
 
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+
+#include "ir/pools.h"
 
 namespace pooljit::runtime {
 namespace {

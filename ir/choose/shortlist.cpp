@@ -113,7 +113,10 @@ std::vector<Schedule> shortlist_of(const Layer& layer, size_t most, bool apart) 
     if (share <= largest_share && (one.lanes > 1 || !has_lanes)) others.emplace_back(oddity(one, share), one);
   }
   std::ranges::stable_sort(others, {}, &std::pair<int, Schedule>::first);
-  for (const auto& [_, one] : others) list.add(one);
+  for (const auto& [_, one] : others) {
+    if (list.is_full()) break;
+    list.add(one);
+  }
   return list.take();
 }
 

@@ -79,12 +79,11 @@ int best_lanes(const Layer& layer) {
   if (has_few_outputs(layer))
     return are_bytes && columns.input > 16 ? info(layer.isa()).vector_bytes : lanes_of_row(layer);
   if (sums_in_short_lanes(layer) && layer.can_mask()) return most;
-  if (columns.stride == 1 && are_bytes) {
+  if (columns.stride == 1) {
+    if (are_bytes && rows.stride > 1) return std::min(most, lanes_of_row(layer));
     const bool is_plain = !has_borders(columns) && columns.dilation == 1;
-    if (rows.stride > 1) return std::min(most, lanes_of_row(layer));
-    return shuffles_in_halves(layer) && is_plain ? std::min(most, 16) : most;
+    return are_bytes && is_plain && shuffles_in_halves(layer) ? std::min(most, 16) : most;
   }
-  if (columns.stride == 1) return most;
   const int lanes = std::min(most, lanes_of_row(layer));
   return are_bytes && shuffles_in_halves(layer) ? std::min(lanes, 8) : lanes;
 }

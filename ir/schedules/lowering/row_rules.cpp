@@ -325,14 +325,14 @@ size_t RowRules::rolling_vectors() const {
 bool RowRules::rolls_by_keys(const Tile& tile) const {
   // Bytes move in more steps.
   const int64_t least = least_keyed_kernel + (facts_.working_bytes == 1 ? 2 : 0);
-  if (dim_.kernel < least || taps(tile).lists.empty() || !has_short_rows()) return false;
+  const bool share_rows = rolled().kernel > rolled().stride;
+  if (dim_.kernel < least || taps(tile).lists.empty() || !has_short_rows() || !share_rows) return false;
   const RowReduction& plan = reduction(tile);
   return plan.slides() && (rolls_at_once(tile, plan) || rolls_by_scratch(tile, plan));
 }
 
 // Vectors side by side hold each its own; what else they need, they need one after the other.
 bool RowRules::rolls_at_once(const Tile& tile, const RowReduction& plan) const {
-  if (rolled().kernel <= rolled().stride) return false;  // windows that share no row
   const auto beside = static_cast<size_t>((tile.valid - 1) / schedule_.lanes);
   const size_t held = beside * RollingOutputs::needs(rolled(), facts_.is_idempotent).held;
   return rolling_vectors() + held + 2 * plan.starts().size() + 5 <= static_cast<size_t>(registers());
