@@ -43,6 +43,9 @@ constexpr const char* layers[] = {
     "lp_pool2d(float32[1,4,16,16], norm_type=2, kernel_size=3)",
     "max_pool2d(float32[1,8,20,20], kernel_size=2, return_indices=True)",
     "adaptive_avg_pool2d(float32[1,64,7,7], output_size=1)",
+    // Long rows whose windows share none with those below: a schedule that rolls is refused, not asked.
+    "lp_pool3d(float32[1,1,1,2,246], kernel_size=[1,1,24], stride=1, padding=[0,3,200,0,0,12], "
+    "norm_type=0.5)",
 };
 
 ir::PoolNest nest_of(const char* spec) { return frontend::make_nest(*frontend::parse_spec(spec)); }
