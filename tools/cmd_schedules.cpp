@@ -154,6 +154,17 @@ ir::Result<std::vector<ir::Schedule>> shortlisted(const frontend::PoolSpec& spec
   return all;
 }
 
+// Bytes that no call can do without: of all that windows see, and of the output.
+int64_t least_bytes(const frontend::PoolSpec& spec) {
+  const ir::PoolNest nest = make_nest(spec);
+  int64_t seen = nest.channels, outputs = nest.channels;
+  for (const ir::NestDim& dim : nest.dims) {
+    seen *= std::min(dim.input, dim.output * dim.most_taps());
+    outputs *= dim.output;
+  }
+  return spec.batch.value_or(1) * (seen * bytes(nest.input.dtype) + outputs * bytes(nest.output.dtype));
+}
+
 ir::Result<Exit> list_shortlists(const SchedulesArguments& arguments, const runtime::Choices& choices) {
   std::vector<Problem> problems = {{arguments.spec, arguments.spec}};
   if (!arguments.file.empty()) {
@@ -175,6 +186,7 @@ ir::Result<Exit> list_shortlists(const SchedulesArguments& arguments, const runt
       fmt::print("{}\n", nlohmann::ordered_json({{"spec", print(*spec)},
                                                  {"isa", info(choices.isa).text},
                                                  {"machine", runtime::machine().row.name},
+                                                 {"bytes", least_bytes(*spec)},
                                                  {"schedules", texts}})
                              .dump());
     else

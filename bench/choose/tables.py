@@ -22,6 +22,8 @@ SHARED = ["cpu", "machine", "caches", "threads", "backend", "pooljit"]
 # flags: d: it was the default, x: the machine was disturbed.
 Row = collections.namedtuple("Row", "schedule seconds spread flags")
 STREAMED = ", stores=streamed"  # measured by its neighbours, not by itself (docs/tuning.md): its loops are the same
+# A core that was met moves 115 GB/s at most beyond its own caches: faster rows of images of so many bytes are no measurements.
+FAR_BYTES, MOST_RATE = 4e6, 150e9
 # Words of schedules that say how, by field; of a family without the field: "1" or "-" (parse).
 FIELDS = {"vectors_side_by_side": ["1", "2", "3", "4", "8", "16"], "rows_together": ["1", "2", "3", "4", "8"],
           "tail": ["mask", "overlap", "split"], "tap_code": ["straight", "loops"], "pixels_along": ["row", "column"],
@@ -138,7 +140,33 @@ def read(path):
     return table
 
 
+def ask(table, isa, most, every=1):
+    """What `pooljit schedules --shortlist` says of every so manieth layer of an instruction set, on the table's machine."""
+    specs = [spec for number, (own, spec) in enumerate(table.layers) if own == isa and number % every == 0]
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write("\n".join(specs) + "\n")
+        file.flush()
+        listed = pooljit("schedules", "--file", file.name, "--isa", isa, "--shortlist", str(most), "--json",
+                         POOLJIT_MACHINE=table.facts["machine"])
+    return [json.loads(line) for line in listed.splitlines()]
+
+
+def leave_out_impossible(table):
+    """Layers with a call that would have moved more than a core can: the default that took turns with it was disturbed."""
+    left_out = 0
+    for isa in sorted({isa for isa, _ in table.layers}):
+        for row in ask(table, isa, 1):
+            key = isa, row["spec"]
+            if row["bytes"] >= FAR_BYTES and any(row["bytes"] > MOST_RATE * one.seconds for one in table.rows(key)):
+                del table.layers[key]
+                left_out += 1
+    return left_out
+
+
 def write(table, path):
+    left_out = leave_out_impossible(table)
+    if left_out:
+        table.facts["left out"] = f"{left_out} layers with a call that would have moved more than {MOST_RATE / 1e9:.0f} GB/s"
     rows = [row for layer in table.layers.values() for row in layer.values()]
     table.facts["layers"] = str(len(table.layers))
     table.facts["schedules"] = str(len(rows))
@@ -206,13 +234,7 @@ def choices(table, most, every=1):
     """Of every so manieth layer of each instruction set: today's default and what measure=most looks at beside it, by (isa, spec)."""
     found = {}
     for isa in sorted({isa for isa, _ in table.layers}):
-        specs = [spec for number, (own, spec) in enumerate(table.layers) if own == isa and number % every == 0]
-        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-            file.write("\n".join(specs) + "\n")
-            file.flush()
-            listed = pooljit("schedules", "--file", file.name, "--isa", isa, "--shortlist", str(most), "--json",
-                             POOLJIT_MACHINE=table.facts["machine"])
-        found.update({(isa, row["spec"]): row["schedules"] for row in map(json.loads, listed.splitlines()) if row["schedules"]})
+        found.update({(isa, row["spec"]): row["schedules"] for row in ask(table, isa, most, every) if row["schedules"]})
     return found
 
 
