@@ -14,6 +14,7 @@
 #include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
 #include "ir/schedules/families/window_rows.h"
+#include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lanes/pixel_rows.h"
 #include "ir/schedules/lanes/row_tiles.h"
@@ -179,11 +180,7 @@ bool is_counted_badly(const Schedule& schedule) {
 
 // Vectors that input and output of an image would fill.
 double vectors_of(const Layer& layer) {
-  const PoolNest& nest = layer.nest();
-  int64_t outputs = nest.channels;
-  for (const NestDim& dim : nest.dims) outputs *= dim.output;
-  return static_cast<double>(layer.image_bytes() + outputs * bytes(nest.output.dtype)) /
-         info(layer.isa()).vector_bytes;
+  return static_cast<double>(moved_bytes(layer.nest())) / info(layer.isa()).vector_bytes;
 }
 
 // Windows of many taps: there the rules of the families were measured least and lose most. What shares takes

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "ir/schedules/choose/offers.h"
+#include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
 #include "ir/schedules/lanes/pixel_rows.h"
 #include "ir/schedules/lowering/pieces.h"
@@ -60,6 +61,7 @@ Offer offer_interleaved(const Layer& layer, size_t most) {
   if (!has_pixel_rows(layer.nest()) || (is_for_any && !has_pixel_rows_of_any_size(layer.nest()))) return {};
   if (are_shuffles_dear(layer) || are_short_sums_far_apart(layer))
     return {{}, "windows of several columns: shuffles cost more than idle lanes"};
+  if (rolls_bytes_by_channels(layer)) return {{}, "maxima of bytes: channels_last rolls and moves no lanes"};
   if (are_many_beyond(layer)) return {{}, "many channels, and windows beyond the image: vectors of channels"};
   const PoolNest rows = as_one_channel(layer.nest());
   Offer offer = offer_channels_first(layer.over(rows), most);

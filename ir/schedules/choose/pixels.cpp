@@ -18,10 +18,7 @@ constexpr int64_t quarters_by_window = 7, quarters_by_row = 10, quarters_in_stri
 constexpr int64_t few_summed = 9;
 
 bool moves_more_than(const Layer& layer, int64_t quarters) {
-  const PoolNest& nest = layer.nest();
-  int64_t outputs = nest.channels * bytes(nest.output.dtype);
-  for (const NestDim& dim : nest.dims) outputs *= dim.output;
-  return reads_whole_pixels(nest) && layer.image_bytes() + outputs > quarters * near_bytes / 4;
+  return reads_whole_pixels(layer.nest()) && moved_bytes(layer.nest()) > quarters * near_bytes / 4;
 }
 
 }  // namespace
@@ -67,6 +64,23 @@ bool rolls_over_bytes(const Layer& layer) {
   return bytes(nest.input.dtype) == 1 && facts.is_idempotent && nest.dims.back().kernel <= most_columns &&
          nest.channels % 16 == 0 && layer.image_bytes() <= near_bytes / walks &&
          can_roll(nest, facts, layer.isa(), 1);
+}
+
+bool rolls_bytes_by_channels(const Layer& layer) {
+  constexpr int64_t least_channels = 16, many_channels = 64, few = 3, most_columns = 7;
+  const PoolNest& nest = layer.nest();
+  const auto is_pool = [](const NestDim& dim) { return dim.kind == DimKind::pool; };
+  const bool is_plain = nest.is_extreme() && bytes(nest.input.dtype) == 1 && waits_for_loads(nest) &&
+                        nest.dims.size() == 2 && std::ranges::all_of(nest.dims, is_pool);
+  if (!is_plain || nest.channels < least_channels) return false;
+  const NestDim &down = nest.dims[0], &row = nest.dims[1];
+  if (row.stride != 1 || row.dilation != 1 || row.kernel < 2 || row.kernel > most_columns) return false;
+  if (down.stride >= down.kernel)
+    return has_few_registers(layer) || nest.channels > many_channels || row.kernel <= few;
+  const bool is_near = layer.image_bytes() <= (has_few_registers(layer) ? 2 : 8) * near_bytes;
+  const bool fills = nest.channels > many_channels || nest.channels % least_channels == 0;
+  const int64_t most = fills ? few : few - 1;
+  return down.kernel <= most && row.kernel <= most && layer.image_bytes() > first_cache_image && is_near;
 }
 
 }  // namespace pooljit::ir

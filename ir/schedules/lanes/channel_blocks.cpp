@@ -58,6 +58,12 @@ int64_t image_bytes(const PoolNest& nest) {
   return image;
 }
 
+int64_t moved_bytes(const PoolNest& nest) {
+  int64_t outputs = nest.channels;
+  for (const NestDim& dim : nest.dims) outputs *= dim.output;
+  return image_bytes(nest) + outputs * bytes(nest.output.dtype);
+}
+
 int64_t channel_bytes(const View& view, int64_t channels) {
   return view.channel_offset(channels) * bytes(view.dtype);
 }

@@ -25,6 +25,8 @@ int64_t channel_vectors(const PoolNest& nest, int lanes);
 
 // All that one image's windows may read, in bytes.
 int64_t image_bytes(const PoolNest& nest);
+// These and the bytes of its outputs.
+int64_t moved_bytes(const PoolNest& nest);
 
 // Bytes from a channel that begins a block to the one `channels` further on.
 int64_t channel_bytes(const View& view, int64_t channels);
