@@ -387,10 +387,11 @@ ir::Result<void> one_pool(const PoolSpec& spec, std::string_view who) {
 
 int64_t largest_batch(const PoolSpec& spec) {
   int64_t largest = std::numeric_limits<int64_t>::max();
-  for (const PoolSpec& member : spec.members) largest = std::min(largest, largest_batch(member));
-  if (is_pools(spec)) return largest;
-  if (!has_indices(spec) || !indices_count_batch(spec)) return std::numeric_limits<int64_t>::max();
-  return largest_index(spec.index_dtype) / index_range_of_image(spec).value().value_or(1);
+  for (const PoolSpec& pool : pools_of(spec))
+    if (has_indices(pool) && indices_count_batch(pool))
+      largest =
+          std::min(largest, largest_index(pool.index_dtype) / index_range_of_image(pool).value().value_or(1));
+  return largest;
 }
 
 }  // namespace pooljit::frontend

@@ -63,7 +63,7 @@ CeilMode least_ceil_mode(const PoolSpec& spec) {
 // The same layer with windows of their own, where it is said in another form: adaptive windows that are all
 // the input, or share it evenly; a ceil_mode that changes nothing.
 PoolSpec with_plain_windows(PoolSpec spec) {
-  if (spec.direction == ir::Direction::unpool || is_pools(spec)) return spec;
+  if (spec.direction == ir::Direction::unpool) return spec;
   spec.ceil_mode = least_ceil_mode(spec);
   const bool is_one = all_dims(spec, [](const SpecDim& dim) { return dim.adaptive_output == 1; });
   if (!is_adaptive(spec) || (has_free_dims(spec) && !is_one) ||

@@ -36,7 +36,7 @@ ir::Result<PoolSpec> parse_canonical(std::string_view text);
 // Canonical: pools(TENSOR, OPERATOR(...), ..., concat=True).
 ir::Result<PoolSpec> read_pools(std::string_view text);
 // Of members that have one input.
-PoolSpec pools_of(std::vector<PoolSpec> members);
+PoolSpec spec_of_pools(std::vector<PoolSpec> members);
 // The pool of before's input that makes what `next` makes of before's output; none where there is not.
 std::optional<PoolSpec> follow(const PoolSpec& before, const PoolSpec& next);
 std::string print_pools(const PoolSpec& spec, std::string_view batch);

@@ -44,12 +44,11 @@ int64_t least_input(const PoolSpec& spec, const SpecDim& dim) {
 }  // namespace
 
 void fill_free(PoolSpec& spec) {
-  std::ranges::for_each(spec.members, fill_free);
   for (size_t i = 0; i < spec.dims.size(); ++i) {
     if (!spec.dims[i].is_free) continue;
-    int64_t least = spec.members.empty() ? least_input(spec, spec.dims[i]) : 1;
-    for (const PoolSpec& member : spec.members)
-      if (i < member.dims.size()) least = std::max(least, member.dims[i].input);
+    int64_t least = 1;
+    for (const PoolSpec& pool : pools_of(spec))
+      if (i < pool.dims.size()) least = std::max(least, least_input(pool, pool.dims[i]));
     spec.dims[i].input = least;
     for (PoolSpec& member : spec.members)
       if (i < member.dims.size()) member.dims[i].input = least;

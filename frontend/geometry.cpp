@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/pools.h"
-
 namespace pooljit::frontend {
 
 namespace {
@@ -19,21 +17,14 @@ int64_t extent(const PoolSpec& spec, const SpecDim& dim, Side side) {
   return side == Side::pooled ? output_extent(dim, spec.ceil_mode).value() : dim.input;
 }
 
-// Of the output of a pools spec with `concat`.
-int64_t concatenated_channels(const PoolSpec& spec) {
-  return spec.channels * static_cast<int64_t>(spec.members.size() + (spec.include_input ? 1 : 0));
-}
-
+// Of the output of several pools: as they are concatenated.
 Axes shape_of(const PoolSpec& spec, Side side) {
-  if (is_pools(spec) && side == Side::pooled) {
-    Axes shape = shape_of(spec.members[0], side);
-    shape[spec.batch ? 1 : 0] = concatenated_channels(spec);
-    return shape;
-  }
+  const PoolSpec& pool = pools_of(spec).front();
+  const size_t pools = side == Side::pooled ? pools_of(spec).size() + (spec.include_input ? 1 : 0) : 1;
   Axes shape;
   if (spec.batch) shape.push_back(*spec.batch);
-  shape.push_back(spec.channels);
-  for (const SpecDim& dim : spec.dims) shape.push_back(extent(spec, dim, side));
+  shape.push_back(spec.channels * static_cast<int64_t>(pools));
+  for (const SpecDim& dim : pool.dims) shape.push_back(extent(pool, dim, side));
   return shape;
 }
 
@@ -138,9 +129,8 @@ Axes output_axes(const PoolSpec& spec) { return shape_of(spec, output_side(spec)
 
 std::vector<int64_t> known_input_shape(const PoolSpec& spec) { return known_shape(spec, input_side(spec)); }
 std::vector<int64_t> known_output_shape(const PoolSpec& spec, size_t number) {
-  const PoolSpec& own = spec_of_output(spec, number);
   // What is concatenated has its members' extents.
-  const PoolSpec& pool = ir::pools_of(own).front();
+  const PoolSpec& pool = pools_of(outputs_of(spec)[number]).front();
   std::vector<int64_t> shape = output_shape(spec, number);
   const std::vector<int64_t> known = known_shape(pool, output_side(pool));
   std::copy(known.end() - static_cast<std::ptrdiff_t>(spec.dims.size()), known.end(),
@@ -150,14 +140,14 @@ std::vector<int64_t> known_output_shape(const PoolSpec& spec, size_t number) {
 
 std::vector<int64_t> input_shape(const PoolSpec& spec) { return to_vector(input_axes(spec)); }
 std::vector<int64_t> output_shape(const PoolSpec& spec, size_t number) {
-  return to_vector(output_axes(spec_of_output(spec, number)));
+  return to_vector(output_axes(outputs_of(spec)[number]));
 }
 std::vector<int64_t> input_strides(const PoolSpec& spec) {
   if (!spec.strides.empty()) return spec.strides;
   return to_vector(*packed_strides(spec, spec.layout, input_axes(spec)));
 }
 std::vector<int64_t> output_strides(const PoolSpec& spec, size_t number) {
-  const PoolSpec& own = spec_of_output(spec, number);
+  const PoolSpec& own = outputs_of(spec)[number];
   if (!own.output_strides.empty()) return own.output_strides;
   return to_vector(*packed_strides(own, output_layout(own), output_axes(own)));
 }
@@ -175,10 +165,8 @@ std::vector<SpecOperand> operands(const PoolSpec& spec) {
   if (spec.direction == ir::Direction::backward && is_norm(spec.reduction)) {
     like_output(spec, true);
     all.push_back({true, &spec, spec.layout, input_shape(spec), input_strides(spec)});
-  } else if (is_pools(spec))
-    std::ranges::for_each(spec.members, add);
-  else
-    add(spec);
+  } else
+    std::ranges::for_each(pools_of(spec), add);
   return all;
 }
 

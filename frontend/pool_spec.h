@@ -15,6 +15,7 @@
 #include "ir/epilogue.h"
 #include "ir/error.h"
 #include "ir/nest.h"
+#include "ir/pools.h"
 
 namespace pooljit::frontend {
 
@@ -145,14 +146,10 @@ inline constexpr const char* operand_hint =
     "one for each array and tensor of the epilogue, in the order of its steps; for a gradient of lp_pool "
     "its input, then its output";
 
-inline bool is_pools(const PoolSpec& spec) { return !spec.members.empty(); }
-// How many outputs the caller gives.
-inline size_t output_count(const PoolSpec& spec) {
-  return spec.concat || !is_pools(spec) ? 1 : spec.members.size();
-}
-// The spec whose output the one of this number is: a member, or the spec itself.
-inline const PoolSpec& spec_of_output(const PoolSpec& spec, size_t number) {
-  return spec.concat || !is_pools(spec) ? spec : spec.members[number];
+using ir::is_pools, ir::pools_of;
+// By output that the caller gives: the spec whose output it is.
+inline std::span<const PoolSpec> outputs_of(const PoolSpec& spec) {
+  return spec.concat ? std::span(&spec, 1) : pools_of(spec);
 }
 inline ir::DType output_dtype(const PoolSpec& spec) { return spec.output_dtype.value_or(spec.dtype); }
 inline Layout output_layout(const PoolSpec& spec) { return spec.output_layout.value_or(spec.layout); }
@@ -169,8 +166,9 @@ inline bool has_indices_like_output(const PoolSpec& spec) {
 }
 // Whether the spec has indices: made, or read to go back.
 inline bool has_indices(const PoolSpec& spec) {
-  if (is_pools(spec)) return std::any_of(spec.members.begin(), spec.members.end(), has_indices);
-  return is_extreme(spec.reduction) && (spec.return_indices || spec.direction != ir::Direction::forward);
+  return std::ranges::any_of(pools_of(spec), [](const PoolSpec& pool) {
+    return is_extreme(pool.reduction) && (pool.return_indices || pool.direction != ir::Direction::forward);
+  });
 }
 // Channels that lie together in a blocked layout; else 1.
 constexpr int64_t channel_block(Layout layout) {

@@ -35,10 +35,9 @@ int64_t different_windows(const ir::NestDim& dim) {
 int64_t different_windows(const PoolSpec& spec) {
   constexpr int64_t most_counted = int64_t{1} << 58;  // three dims of eight members fit 63 bits
   int64_t windows = 0;
-  for (const PoolSpec& member : spec.members) windows += different_windows(member);
-  if (!spec.members.empty()) return windows;
-  for (const SpecDim& dim : spec.dims)
-    windows += std::min(different_windows(nest_dim(spec, dim)), most_counted);
+  for (const PoolSpec& pool : pools_of(spec))
+    for (const SpecDim& dim : pool.dims)
+      windows += std::min(different_windows(nest_dim(pool, dim)), most_counted);
   return windows;
 }
 

@@ -53,7 +53,7 @@ pooljit_info info_of(const pooljit::frontend::PoolSpec& spec, const pooljit::ir:
   if (info.free_dims == 0) return info;
   const auto input = known_input_shape(spec), output = known_output_shape(spec);
   forget_sizes(input, !spec.strides.empty(), info.input, info.input_bytes);
-  forget_sizes(output, !spec_of_output(spec, 0).output_strides.empty(), info.output, info.output_bytes);
+  forget_sizes(output, !outputs_of(spec)[0].output_strides.empty(), info.output, info.output_bytes);
   if (nest.indices) {
     const bool like_output = has_indices_like_output(spec);
     const bool has_strides = !(like_output ? spec.output_strides : spec.strides).empty();
@@ -105,7 +105,7 @@ int give_output(const pooljit::frontend::PoolSpec& spec, const pooljit::ir::Pool
   if (!is_below(number, views.size())) return fail(out_of_range("output", number, views.size()));
   const auto at = static_cast<size_t>(number);
   pooljit_tensor made = pooljit::runtime::tensor_of(nest.written(at), output_shape(spec, at), batch);
-  const pooljit::frontend::PoolSpec& own = spec_of_output(spec, at);
+  const pooljit::frontend::PoolSpec& own = outputs_of(spec)[at];
   if (own.output_strides.empty()) made.layout = pooljit::frontend::layout_name(output_layout(own)).data();
   return give_tensor(made, views[at].span_bytes(), tensor, bytes);
 }

@@ -41,7 +41,7 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Remarks remar
       largest_batch_(frontend::largest_batch(spec_)),
       input_shape_(frontend::input_shape(spec_)),
       input_strides_(frontend::input_strides(spec_)) {
-  for (size_t i = 0; i < frontend::output_count(spec_); ++i) {
+  for (size_t i = 0; i < outputs_of(spec_).size(); ++i) {
     output_shapes_.push_back(frontend::output_shape(spec_, i));
     output_strides_.push_back(frontend::output_strides(spec_, i));
   }

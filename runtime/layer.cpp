@@ -7,7 +7,6 @@
 #include "frontend/keywords.h"
 #include "frontend/operators.h"
 #include "frontend/text.h"
-#include "ir/pools.h"
 #include "runtime/layer_fields.h"
 
 namespace pooljit::runtime {
@@ -123,7 +122,7 @@ Layer::Layer(const PoolSpec& spec)
 
 Layers::Layers(const PoolSpec& spec) {
   const auto add = [&](const PoolSpec& pool) { members_.push_back(*layers_.emplace_back(pool).get()); };
-  std::ranges::for_each(ir::pools_of(spec), add);
+  std::ranges::for_each(pools_of(spec), add);
   pools_.size = sizeof pools_;
   pools_.members = members_.data();
   pools_.member_count = static_cast<int32_t>(members_.size());

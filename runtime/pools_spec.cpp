@@ -72,7 +72,7 @@ ir::Result<PoolSpec> spec_of(const pooljit_pools& given) {
   const bool has_output = pools.output.rank != 0 || pools.output.layout || pools.output_order;
   if (members->size() == 1 && pools.concat == 0 && pools.include_input == 0 && !has_output)
     return std::move(members->front());
-  PoolSpec spec = frontend::pools_of(std::move(*members));
+  PoolSpec spec = frontend::spec_of_pools(std::move(*members));
   spec.strides = spec.members[0].strides;
   spec.concat = pools.concat == 1;
   spec.include_input = pools.include_input == 1;

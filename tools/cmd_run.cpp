@@ -176,13 +176,12 @@ ir::Result<void> write_results(OutputFiles& files, const std::vector<Result>& re
 
 // The specs that outputs are those of, and indices that are written.
 std::vector<frontend::PoolSpec> specs_of_outputs(const frontend::PoolSpec& spec) {
-  std::vector<frontend::PoolSpec> specs;
-  for (size_t i = 0; i < output_count(spec); ++i) specs.push_back(spec_of_output(spec, i));
-  return specs;
+  const auto specs = outputs_of(spec);
+  return {specs.begin(), specs.end()};
 }
 std::vector<frontend::PoolSpec> specs_of_indices(const frontend::PoolSpec& spec) {
   std::vector<frontend::PoolSpec> specs;
-  for (const frontend::PoolSpec& member : ir::pools_of(spec))
+  for (const frontend::PoolSpec& member : pools_of(spec))
     if (has_indices(member) && member.direction == ir::Direction::forward) specs.push_back(member);
   return specs;
 }

@@ -110,7 +110,7 @@ std::optional<PoolSpec> follow(const PoolSpec& before, const PoolSpec& next) {
   return fits ? std::optional(std::move(both)) : std::nullopt;
 }
 
-PoolSpec pools_of(std::vector<PoolSpec> members) {
+PoolSpec spec_of_pools(std::vector<PoolSpec> members) {
   PoolSpec spec = input_of(members[0]);
   spec.members = std::move(members);
   return spec;
@@ -133,7 +133,7 @@ ir::Result<PoolSpec> read_pools(std::string_view text) {
   }
   if (spec.members.empty() || spec.members.size() > most_members)
     return broken(Rule::members, fmt::format("got {}", spec.members.size()));
-  PoolSpec input = pools_of(std::move(spec.members));
+  PoolSpec input = spec_of_pools(std::move(spec.members));
   bool is_chain = false;
   if (auto error = read_own(call, input, is_chain)) return tl::unexpected<ir::Error>(std::move(*error));
   if (is_chain)

@@ -44,8 +44,8 @@ class SizeChooser {
  public:
   SizeChooser(const frontend::PoolSpec& spec, const ir::Schedule& schedule) : spec_(spec) {
     // Of several pools, the spec's own dims are those of the input's copy.
-    if (!is_pools(spec) || spec.include_input) add_pool(spec, schedule);
-    for (const frontend::PoolSpec& member : spec.members) add_pool(member, schedule);
+    if (spec.include_input) add_pool(spec, schedule);
+    for (const frontend::PoolSpec& pool : pools_of(spec)) add_pool(pool, schedule);
     for (const frontend::SpecDim& dim : spec.dims) least_.push_back(dim.input);
     rich_ = last_ = least_;
     for (size_t i = 0; i < least_.size(); ++i)

@@ -35,12 +35,10 @@ std::optional<PoolSpec> if_right(PoolSpec spec) {
 }
 
 int64_t work_of(const PoolSpec& spec) {
-  if (is_pools(spec)) {
-    int64_t work = 0;
-    for (const PoolSpec& member : spec.members) work += work_of(member);
-    return work;
-  }
-  return product(output_shape(spec)) * (is_unpool(spec) ? 1 : make_nest(spec).full_taps());
+  int64_t work = 0;
+  for (const PoolSpec& pool : pools_of(spec))
+    work += product(output_shape(pool)) * (is_unpool(pool) ? 1 : make_nest(pool).full_taps());
+  return work;
 }
 
 // The strides of a view of this shape that has the order and the gaps of the old one.
@@ -132,10 +130,8 @@ std::string_view neighbours(const ir::View& view, const PoolSpec& spec, std::spa
 
 int64_t moved_bytes(const PoolSpec& spec) {
   int64_t bytes = product(input_shape(spec)) * ir::bytes(spec.dtype);
-  for (size_t i = 0; i < output_count(spec); ++i) {
-    const PoolSpec& one = spec_of_output(spec, i);
-    bytes += product(output_shape(spec, i)) * ir::bytes(is_pools(one) ? spec.dtype : output_dtype(one));
-  }
+  for (const PoolSpec& one : outputs_of(spec))
+    bytes += product(output_shape(one)) * ir::bytes(output_dtype(one));
   return bytes;
 }
 

@@ -56,7 +56,7 @@ bool read_alike(const Pooled& a, const Pooled& b) {
 std::optional<std::string> text_of(const std::vector<Pooled>& members, bool concat, bool include_input) {
   std::vector<frontend::PoolSpec> specs;
   for (const Pooled& member : members) specs.push_back(member.spec);
-  frontend::PoolSpec spec = frontend::pools_of(std::move(specs));
+  frontend::PoolSpec spec = frontend::spec_of_pools(std::move(specs));
   spec.concat = concat, spec.include_input = include_input;
   const auto checked = frontend::parse_spec(print(spec), frontend::FreeDims::allowed);
   return checked ? std::optional(print(*checked)) : std::nullopt;

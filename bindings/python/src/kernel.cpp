@@ -241,17 +241,14 @@ void Kernel::list_results() {
   };
   for (size_t i = 0; i < impl_->output_views().size(); ++i)
     add(form_of(spec, impl_->output_shape(i), impl_->output_strides(i),
-                frontend::output_layout(spec_of_output(spec, i))),
+                frontend::output_layout(outputs_of(spec)[i])),
         impl_->output_dtype(i));
-  if (!is_pools(spec)) {
-    if (has_indices() && !reads_indices()) add(output_, index_dtype());
-    return;
-  }
-  for (const frontend::PoolSpec& member : spec.members)
-    if (frontend::has_indices(member))
-      add(form_of(member, frontend::output_shape(member), frontend::output_strides(member),
-                  frontend::output_layout(member)),
-          member.index_dtype);
+  if (reads_indices()) return;
+  for (const frontend::PoolSpec& pool : pools_of(spec))
+    if (frontend::has_indices(pool))
+      add(form_of(pool, frontend::output_shape(pool), frontend::output_strides(pool),
+                  frontend::output_layout(pool)),
+          pool.index_dtype);
 }
 
 py::object Kernel::call(const CallArguments& arguments) const {
