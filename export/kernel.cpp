@@ -57,7 +57,7 @@ void describe(ExportedKernel& kernel, const ir::PoolNest& nest) {
   kernel.input = tensor(input_view(nest, batch), nest.input.dtype, has_batch);
   const std::vector<MemoryView> outputs = all_outputs(nest, batch);
   for (size_t i = 0; i < outputs.size(); ++i)
-    kernel.outputs.push_back(tensor(outputs[i], nest.written(i).dtype, has_batch));
+    kernel.outputs.push_back(tensor(outputs[i], nest.outputs()[i].output.dtype, has_batch));
   const std::vector<MemoryView> indices = all_indices(nest, batch);
   for (size_t i = 0; i < indices.size(); ++i)
     kernel.indices.push_back(tensor(indices[i], nest.with_indices(i).indices->dtype, has_batch));

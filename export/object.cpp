@@ -54,10 +54,10 @@ jit::ExportedFunction add_bodies(const ExportedKernel& kernel, ElfObject& object
   BodyWriter bodies(object, frames);
   const ir::PoolNest nest = make_nest(kernel.spec);
   std::vector<jit::ExportedFunction::Written> written;
-  for (size_t i = 0; i < nest.members.size(); ++i) {
+  for (size_t i = 0; i < pools_of(nest).size(); ++i) {
     const ir::MemberPlace place = nest.member_place(i);
     written.push_back({.output = static_cast<int>(place.output),
-                       .output_bytes = place.offset * ir::bytes(nest.members[i].output.dtype),
+                       .output_bytes = place.offset * ir::bytes(pools_of(nest)[i].output.dtype),
                        .indices = std::max(place.indices, 0)});
   }
   jit::ExportedFunction function{kernel.name,

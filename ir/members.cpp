@@ -284,10 +284,11 @@ Result<Program> join_members(std::string name, std::span<const MemberPart> parts
   return fitting(Joiner(std::move(name), parts, std::move(tasks), &pieces).run());
 }
 
-Program only_member(const Program& joined, std::span<const PoolNest> members, int number) {
-  const auto member = static_cast<size_t>(number);
-  const auto first = static_cast<int>(first_operand(members, member)),
-             behind = static_cast<int>(first_operand(members, member + 1));
+Program only_member(Program joined, std::span<const PoolNest> pools, int number) {
+  if (pools.size() == 1) return joined;
+  const auto pool = static_cast<size_t>(number);
+  const auto first = static_cast<int>(first_operand(pools, pool)),
+             behind = static_cast<int>(first_operand(pools, pool + 1));
   Program alone = joined;
   alone.params.clear();
   std::vector<int64_t> slots;  // new, by old; -1: it goes

@@ -49,7 +49,7 @@ Result<Program> join_members(std::string name, std::span<const MemberPart> membe
 Result<Program> join_members(std::string name, std::span<const MemberPart> parts, const MemberPieces& pieces);
 
 // The Program of member `number` alone, in the tasks of the joined one: without the stores of the others and
-// all that only these need. Its own stores go to `output` and `indices`. members: of the nest.
-Program only_member(const Program& joined, std::span<const PoolNest> members, int number);
+// all that only these need. Its own stores go to `output` and `indices`. pools: those of the nest.
+Program only_member(Program joined, std::span<const PoolNest> pools, int number);
 
 }  // namespace pooljit::ir

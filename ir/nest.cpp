@@ -61,13 +61,14 @@ void print_dim(std::string& out, size_t number, const NestDim& dim) {
 
 MemberPlace PoolNest::member_place(size_t number) const {
   MemberPlace place;
-  if (has_outputs_apart())
+  if (member_offsets.empty())
     place.output = number;
   else
     place.offset = member_offsets.at(number);
-  if (members.at(number).indices)
-    place.indices = static_cast<int>(std::ranges::count_if(std::span(members).first(number),
-                                                           [](const PoolNest& m) { return !!m.indices; }));
+  const auto pools = pools_of(*this);
+  if (pools[number].indices)
+    place.indices = static_cast<int>(
+        std::ranges::count_if(pools.first(number), [](const PoolNest& pool) { return !!pool.indices; }));
   return place;
 }
 
@@ -110,9 +111,13 @@ int64_t NestDim::*operand_extent(const PoolNest& nest, size_t operand) {
   return nest.is_norm_gradient() && operand == 1 ? &NestDim::input : &NestDim::output;
 }
 
-size_t first_operand(std::span<const PoolNest> members, size_t member) {
+size_t operand_count(const PoolNest& pool) {
+  return pool.is_norm_gradient() ? 2 : operand_count(pool.epilogue);
+}
+
+size_t first_operand(std::span<const PoolNest> pools, size_t pool) {
   size_t first = 0;
-  for (const PoolNest& before : members.first(member)) first += operand_count(before.epilogue);
+  for (const PoolNest& before : pools.first(pool)) first += operand_count(before);
   return first;
 }
 
@@ -185,7 +190,7 @@ int64_t divisor(const PoolNest& nest, const std::vector<Window>& windows) {
 
 std::string PoolNest::print() const {
   std::string out;
-  if (!members.empty()) {
+  if (is_pools(*this)) {
     append(out, "{} pools of one input over {} channels\n", members.size(), channels);
     for (size_t i = 0; i < members.size(); ++i) {
       append(out, "\npool {}", i + 1);

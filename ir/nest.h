@@ -12,6 +12,7 @@
 
 #include "ir/dtype.h"
 #include "ir/epilogue.h"
+#include "ir/pools.h"
 #include "ir/reduction.h"
 #include "ir/windows.h"
 
@@ -110,15 +111,13 @@ struct PoolNest {
   // The type that the reduction's result is converted to: the one that the steps of an epilogue compute in,
   // else the output's dtype.
   DType result_dtype() const;
-  // The outputs that the caller gives are the members' own, or one.
-  bool has_outputs_apart() const { return !members.empty() && member_offsets.empty(); }
+  // By output that the caller gives: the nest whose output it is.
+  std::span<const PoolNest> outputs() const {
+    return member_offsets.empty() ? pools_of(*this) : std::span(this, 1);
+  }
   MemberPlace member_place(size_t number) const;
   // Whose indices the caller's array of this number holds: the nest's, or a member's.
   const PoolNest& with_indices(size_t number) const;
-  // Of the output of this number.
-  const View& written(size_t number) const {
-    return has_outputs_apart() ? members.at(number).output : output;
-  }
   int64_t full_taps() const;  // product of the most taps that windows have
   std::string print() const;  // stage "nest" of `pooljit show`
 };
@@ -132,8 +131,10 @@ PoolNest forward_of(const PoolNest& backward);
 std::vector<View> operand_views(const PoolNest& nest);
 // The extents that the operand of this number has, of one pool.
 int64_t NestDim::*operand_extent(const PoolNest& nest, size_t operand);
-// Which of all the operands is the first of this member, or of the one behind the last.
-size_t first_operand(std::span<const PoolNest> members, size_t member);
+// How many one pool has.
+size_t operand_count(const PoolNest& pool);
+// Which of all the operands is the first of this pool, or of the one behind the last.
+size_t first_operand(std::span<const PoolNest> pools, size_t pool);
 // Whether the operand of this number, of one pool, is an array with one number per channel.
 bool is_per_channel(const PoolNest& nest, size_t operand);
 

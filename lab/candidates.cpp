@@ -153,7 +153,6 @@ ir::Result<LegalSchedules> find_legal(const ir::PoolNest& nest, ir::Isa isa, con
 
 std::vector<Refusal> find_illegal(const ir::PoolNest& nest, ir::Isa isa) {
   std::vector<Refusal> illegal;
-  if (!nest.members.empty()) return illegal;
   if (const auto layer = ir::Layer::of(nest, isa))
     for (const ir::Schedule& schedule : ir::schedule_space(nest, isa))
       if (const auto checked = check(*layer, schedule); !checked)

@@ -27,7 +27,7 @@ pooljit_info info_of(const pooljit::frontend::PoolSpec& spec, const pooljit::ir:
   const int64_t batch = spec.batch.value_or(1);
   pooljit_info info = {};
   info.input = pooljit::runtime::tensor_of(nest.input, input_shape(spec), batch);
-  info.output = pooljit::runtime::tensor_of(nest.written(0), output_shape(spec), batch);
+  info.output = pooljit::runtime::tensor_of(nest.outputs()[0].output, output_shape(spec), batch);
   if (spec.strides.empty()) info.input.layout = layout_name(spec.layout).data();
   if (spec.output_strides.empty()) info.output.layout = layout_name(output_layout(spec)).data();
   info.indices.dtype = info.indices.layout = "";
@@ -104,7 +104,7 @@ int give_output(const pooljit::frontend::PoolSpec& spec, const pooljit::ir::Pool
   if (const auto known = check_known(spec); !known) return fail(known.error());
   if (!is_below(number, views.size())) return fail(out_of_range("output", number, views.size()));
   const auto at = static_cast<size_t>(number);
-  pooljit_tensor made = pooljit::runtime::tensor_of(nest.written(at), output_shape(spec, at), batch);
+  pooljit_tensor made = pooljit::runtime::tensor_of(nest.outputs()[at].output, output_shape(spec, at), batch);
   const pooljit::frontend::PoolSpec& own = outputs_of(spec)[at];
   if (own.output_strides.empty()) made.layout = pooljit::frontend::layout_name(output_layout(own)).data();
   return give_tensor(made, views[at].span_bytes(), tensor, bytes);

@@ -36,11 +36,14 @@ struct Call {
   void* scratch =
       nullptr;  // CodeInfo::scratch_bytes, aligned to ir::scratch_alignment; null: the thread's own
   const MemberOutput* members =
-      nullptr;  // of a nest with members: one for each, instead of output and indices
+      nullptr;  // one for each pool, instead of output and indices; null: there is one
   // Where one Program serves all extents (ir/general/general.h): the layer at those of this call, and their
   // words, of each pool.
   const ir::PoolNest* sized = nullptr;
   ir::SizeWords sizes = {};
+
+  // Where the pool of this number writes.
+  MemberOutput written(size_t pool) const { return members ? members[pool] : MemberOutput{output, indices}; }
 };
 
 // The facts of code, however it was made.

@@ -96,30 +96,32 @@ MadeCode make_native(ir::PoolNest nest, const Choices& choices) {
   return std::make_shared<StreamedCode>(std::move(*code), std::move(*cached));
 }
 
-// Those of one member.
-ir::Operands operands_of(std::span<const ir::PoolNest> members, size_t member, const Call& call) {
-  return ir::Operands(call.operands)
-      .subspan(first_operand(members, member), operand_count(members[member].epilogue));
+// Those of one pool.
+ir::Operands operands_of(std::span<const ir::PoolNest> pools, size_t pool, const Call& call) {
+  return ir::Operands(call.operands).subspan(first_operand(pools, pool), operand_count(pools[pool]));
 }
 
 // Interprets the Program as lowered, on the caller's memory.
 class InterpretedCode final : public Code {
  public:
-  InterpretedCode(CodeInfo code_info, ir::Program program)
-      : Code(std::move(code_info)), program_(std::move(program)) {
-    info.held_bytes =
-        sizeof *this + program_.insts.size() * sizeof(ir::Inst) + program_.types.size() * sizeof(ir::Type);
+  InterpretedCode(CodeInfo code_info, const ir::Program& program) : Code(std::move(code_info)) {
+    const auto pools = pools_of(info.nest);
+    info.held_bytes = sizeof *this;
+    for (size_t i = 0; i < pools.size(); ++i) {
+      const ir::Program& own = programs_.emplace_back(ir::only_member(program, pools, static_cast<int>(i)));
+      info.held_bytes += own.insts.size() * sizeof(ir::Inst) + own.types.size() * sizeof(ir::Type);
+    }
   }
 
   void run(const Call& call, const TaskRanges& ranges) const override {
     const ir::PoolNest& nest = call.sized ? *call.sized : info.nest;
-    if (!call.members) return run(program_, nest, call, ranges);
-    for (size_t i = 0; i < nest.members.size(); ++i) {
+    const auto pools = pools_of(nest);
+    for (size_t i = 0; i < pools.size(); ++i) {
       Call own = call;
-      own.members = nullptr;
-      own.output = call.members[i].output, own.indices = call.members[i].indices;
-      std::ranges::copy(operands_of(nest.members, i, call), own.operands.begin());
-      run(ir::only_member(program_, nest.members, static_cast<int>(i)), nest.members[i], own, ranges);
+      const MemberOutput written = call.written(i);
+      own.members = &written;
+      std::ranges::copy(operands_of(pools, i, call), own.operands.begin());
+      run(programs_[i], pools[i], own, ranges);
     }
   }
 
@@ -144,7 +146,7 @@ class InterpretedCode final : public Code {
     POOLJIT_CHECK(done, ir::to_string(done.error()));
   }
 
-  ir::Program program_;
+  std::vector<ir::Program> programs_;  // by pool
 };
 
 MadeCode make_interpreter(ir::PoolNest nest, const Choices& choices) {
@@ -152,19 +154,17 @@ MadeCode make_interpreter(ir::PoolNest nest, const Choices& choices) {
   exact.schedule = chosen_schedule(nest, choices);
   auto program = make_program(nest, exact, ir::Stage::affine);
   if (!program) return tl::unexpected(program.error());
-  return std::make_shared<InterpretedCode>(program_info(std::move(nest), exact, *program),
-                                           std::move(*program));
+  return std::make_shared<InterpretedCode>(program_info(std::move(nest), exact, *program), *program);
 }
 
 class ReferenceCode final : public Code {
  public:
   using Code::Code;
   void run(const Call& call, const TaskRanges&) const override {
-    for (size_t i = 0; i < info.nest.members.size(); ++i)
-      ir::evaluate(info.nest.members[i], call.batch, call.input, call.members[i].output,
-                   call.members[i].indices, operands_of(info.nest.members, i, call));
-    if (info.nest.members.empty())
-      ir::evaluate(info.nest, call.batch, call.input, call.output, call.indices, call.operands);
+    const auto pools = pools_of(info.nest);
+    for (size_t i = 0; i < pools.size(); ++i)
+      ir::evaluate(pools[i], call.batch, call.input, call.written(i).output, call.written(i).indices,
+                   operands_of(pools, i, call));
   }
 };
 

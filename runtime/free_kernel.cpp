@@ -174,7 +174,7 @@ int FreeKernel::exact_after(const ir::PoolNest& sized) const {
   const ir::SameBits bits = same_bits(sized);
   if (bits == ir::SameBits::never) return never_exact;
   if (options_.exact_after != 0) return options_.exact_after;
-  const double pools = double(std::max<size_t>(sized.members.size(), 1));
+  const double pools = double(pools_of(sized).size());
   const Saved saved =
       bits == ir::SameBits::by_any_schedule ? Saved::by_any_schedule : Saved::by_the_same_schedule;
   const double runs = pools * compile_seconds / saved_seconds(sized, saved);

@@ -49,7 +49,6 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Remarks remar
   const ir::PoolNest& nest = code_->info.nest;
   const int64_t batch = spec_.batch.value_or(1);
   input_ = runtime::input_view(nest, batch);
-  output_ = runtime::output_view(nest, batch);
   indices_ = runtime::indices_view(nest, batch);
   outputs_ = all_outputs(nest, batch);
   indices_of_ = all_indices(nest, batch);
@@ -60,7 +59,7 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Remarks remar
   limit(input_);
   for (const auto* views : {&outputs_, &indices_of_, &operands_}) std::ranges::for_each(*views, limit);
   input_span_ = input_.span_bytes();
-  output_span_ = output_.span_bytes();
+  output_span_ = outputs_[0].span_bytes();
   // In doubles: products may not fit an int64_t.
   double useful = 0;
   const auto add = [&](const MemoryView& view) {
@@ -84,8 +83,7 @@ ir::Error no_batch() {
 }
 
 ir::DType Kernel::output_dtype(size_t number) const {
-  const ir::PoolNest& nest = code_->info.nest;
-  return nest.written(number).dtype;
+  return code_->info.nest.outputs()[number].output.dtype;
 }
 
 int64_t Kernel::scratch_bytes() const {
@@ -175,21 +173,16 @@ ir::Result<void> Kernel::set_written(const Written& written, Call& call, Members
   if (written.indices.size() != indices_of_.size())
     return refuse("run.indices", "arrays of indices", indices_of_.size(), written.indices.size());
   const ir::PoolNest& nest = code_->info.nest;
-  if (nest.members.empty()) {
-    call.output = written.outputs[0];
-    call.indices = written.indices.empty() ? nullptr : written.indices[0];
-    return {};
-  }
-  for (size_t i = 0; i < nest.members.size(); ++i) {
+  const auto pools = pools_of(nest);
+  for (size_t i = 0; i < pools.size(); ++i) {
     const ir::MemberPlace place = nest.member_place(i);
     void* const output = written.outputs[place.output];
     members[i].output =
-        output ? static_cast<char*>(output) + place.offset * ir::bytes(nest.members[i].output.dtype)
-               : nullptr;
+        output ? static_cast<char*>(output) + place.offset * ir::bytes(pools[i].output.dtype) : nullptr;
     members[i].indices = place.indices < 0 ? nullptr : written.indices[static_cast<size_t>(place.indices)];
   }
   call.members = members.data();
-  call.output = written.outputs[0];
+  call.output = written.outputs[0], call.indices = members[0].indices;
   return {};
 }
 

@@ -76,8 +76,8 @@ class Kernel {
   const std::vector<int64_t>& output_strides(size_t number = 0) const { return output_strides_.at(number); }
   // Of the spec's batch.
   const MemoryView& input_view() const { return input_; }
-  const MemoryView& output_view() const { return output_; }
-  const MemoryView& indices_view() const { return indices_; }  // empty unless asked for
+  const MemoryView& output_view() const { return outputs_[0]; }  // the first
+  const MemoryView& indices_view() const { return indices_; }    // empty unless asked for
   const std::vector<MemoryView>& operand_views() const { return operands_; }
   // Of several pools: all that the caller gives to be written.
   const std::vector<MemoryView>& output_views() const { return outputs_; }
@@ -114,7 +114,7 @@ class Kernel {
   mutable std::string text_;
   std::vector<int64_t> input_shape_, input_strides_;
   std::vector<std::vector<int64_t>> output_shapes_, output_strides_;  // by output
-  MemoryView input_, output_, indices_;
+  MemoryView input_, indices_;
   std::vector<MemoryView> outputs_, indices_of_;
   std::vector<MemoryView> operands_;          // of the epilogue
   int64_t input_span_ = 0, output_span_ = 0;  // bytes from first to last, of the spec's batch

@@ -19,12 +19,10 @@ void Kernel::for_each_buffer(const Call& call, Take take) const {
     take(view.with_batch(call.batch), begin, what, number, is_written);
   };
   give(input_, call.input, "input", 0, false);
-  for (size_t i = 0; i < outputs_.size(); ++i)
-    give(outputs_[i], nest.has_outputs_apart() ? call.members[i].output : call.output, "output", i, true);
+  for (size_t i = 0; i < outputs_.size(); ++i) give(outputs_[i], call.written(i).output, "output", i, true);
   for (size_t i = 0, number = 0; number < indices_of_.size(); ++i) {
     if (!pools_of(nest)[i].indices) continue;
-    give(indices_of_[number], call.members ? call.members[i].indices : call.indices, "indices", number,
-         !nest.is_backward());
+    give(indices_of_[number], call.written(i).indices, "indices", number, !nest.is_backward());
     ++number;
   }
   for (size_t i = 0; i < operands_.size(); ++i) give(operands_[i], call.operands[i], "operand", i, false);
@@ -128,7 +126,7 @@ ir::Result<void> Kernel::check_memory(const Call& call) const {
 }
 
 ir::Result<void> Kernel::check(const Call& call) const {
-  if (call.members) return check_members(call);
+  if (is_pools(spec_)) return check_members(call);
   const bool wants_indices = indices_.rank > 0;
   if (!call.input || !call.output || (wants_indices && !call.indices))
     return ir::invalid("run.null", std::string("the pointer to the ") +
@@ -173,13 +171,13 @@ ir::Result<void> Kernel::check_overlap(const Call& call) const {
     return ir::invalid("run.overlap", std::string(what) + " overlap", "pooling does not work in place");
   };
   const bool has_indices = indices_.rank > 0;
-  if (overlapping(input_, call.input, output_, call.output)) return refuse("input and output");
+  if (overlapping(input_, call.input, outputs_[0], call.output)) return refuse("input and output");
   if (has_indices && overlapping(input_, call.input, indices_, call.indices))
     return refuse("input and indices");
-  if (has_indices && overlapping(output_, call.output, indices_, call.indices))
+  if (has_indices && overlapping(outputs_[0], call.output, indices_, call.indices))
     return refuse("output and indices");
   for (size_t i = 0; i < operands_.size(); ++i) {
-    if (overlapping(operands_[i], call.operands[i], output_, call.output))
+    if (overlapping(operands_[i], call.operands[i], outputs_[0], call.output))
       return refuse("an operand and the output");
     if (has_indices && overlapping(operands_[i], call.operands[i], indices_, call.indices))
       return refuse("an operand and the indices");

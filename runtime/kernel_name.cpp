@@ -56,7 +56,7 @@ std::string layouts(const ir::PoolNest& nest) {
     return view.channel_stride > view.strides.back() ? "nchw" : "nhwc";
   };
   const std::string input = name(nest.input, &ir::NestDim::input);
-  if (!nest.members.empty()) return input;
+  if (is_pools(nest)) return input;
   const std::string output = name(nest.output, &ir::NestDim::output);
   return input == output ? input : input + "_to_" + output;
 }
@@ -69,7 +69,7 @@ std::string kernel_name(const ir::PoolNest& nest, ir::Isa isa, std::string_view 
       nest.has_any_size() ? "any" : fmt::format("{}", fmt::join(each(nest, &ir::NestDim::input), "x"));
   const std::string tensor =
       fmt::format("{}_{}_{}x{}", ir::info(nest.input.dtype).text, layouts(nest), nest.channels, extents);
-  if (!nest.members.empty())
+  if (is_pools(nest))
     return fmt::format("{}:{}_pools{}d_{}_{}", prefix, nest.members.size(), nest.dims.size(), tensor,
                        ir::info(isa).text);
   return fmt::format("{}:{}_pool{}d{}_{}_{}{}_{}", prefix, info(nest.reduction).text, nest.dims.size(),

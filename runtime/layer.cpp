@@ -129,7 +129,7 @@ Layers::Layers(const PoolSpec& spec) {
   pools_.concat = spec.concat;
   pools_.include_input = spec.include_input;
   if (!spec.concat) return;
-  pools_.output = tensor_of(make_nest(spec).written(0), output_shape(spec), spec.batch.value_or(1));
+  pools_.output = tensor_of(make_nest(spec).outputs()[0].output, output_shape(spec), spec.batch.value_or(1));
   pools_.output_order = frontend::layout_name(frontend::output_layout(spec)).data();
   if (spec.output_strides.empty()) pools_.output.layout = pools_.output_order;
   if (has_free_dims(spec))

@@ -88,13 +88,9 @@ MemoryView input_view(const ir::PoolNest& nest, int64_t batch) {
 }
 
 MemoryView output_view(const ir::PoolNest& nest, int64_t batch) {
-  if (!nest.members.empty()) {
-    if (nest.member_offsets.empty()) return {};
-    MemoryView all = output_view(nest.members[0], batch);
-    all.room[1].extent *= std::ssize(nest.members);
-    return all;
-  }
-  return memory_view(nest, nest.output, batch, &ir::NestDim::output);
+  MemoryView all = memory_view(pools_of(nest).front(), nest.output, batch, &ir::NestDim::output);
+  all.room[1].extent *= std::ssize(pools_of(nest));
+  return all;
 }
 
 MemoryView indices_view(const ir::PoolNest& nest, int64_t batch) {
@@ -103,9 +99,8 @@ MemoryView indices_view(const ir::PoolNest& nest, int64_t batch) {
 }
 
 std::vector<MemoryView> all_outputs(const ir::PoolNest& nest, int64_t batch) {
-  if (!nest.has_outputs_apart()) return {output_view(nest, batch)};
   std::vector<MemoryView> views;
-  for (const ir::PoolNest& member : nest.members) views.push_back(output_view(member, batch));
+  for (const ir::PoolNest& each : nest.outputs()) views.push_back(output_view(each, batch));
   return views;
 }
 

@@ -26,10 +26,10 @@ void fill_arguments(std::span<const ir::Param> params, const std::vector<std::ve
         *args = word(call.input);
         break;
       case Role::output:
-        *args = word(call.members ? call.members[number].output : call.output);
+        *args = word(call.written(number).output);
         break;
       case Role::indices:
-        *args = word(call.members ? call.members[number].indices : call.indices);
+        *args = word(call.written(number).indices);
         break;
       case Role::scratch:
         *args = word(call.scratch);

@@ -18,11 +18,10 @@ ir::Extents extents_of(const frontend::PoolSpec& pool) {
 }
 
 ir::Result<ir::PoolNest> any_nest(const frontend::PoolSpec& sized) {
-  if (!is_pools(sized)) return general_nest(make_nest(sized), extents_of(sized));
-  std::vector<ir::Extents> of_members;
-  if (sized.include_input) of_members.push_back(ir::Extents::any);
-  std::ranges::transform(sized.members, std::back_inserter(of_members), extents_of);
-  return general_pools(make_nest(sized), of_members);
+  std::vector<ir::Extents> of_pools;
+  if (sized.include_input) of_pools.push_back(ir::Extents::any);
+  std::ranges::transform(pools_of(sized), std::back_inserter(of_pools), extents_of);
+  return general_pools(make_nest(sized), of_pools);
 }
 
 // Whether there is code by the schedule, as far as one can see without making it.
@@ -39,7 +38,7 @@ ir::Result<void> suits(const ir::PoolNest& nest, const ir::Schedule& schedule, i
 // What there is code by if the layer has some: its refusal says why there is none. What is offered where
 // nothing suits is for one size.
 ir::Schedule nearest(const ir::PoolNest& nest, const ir::Schedule& offered) {
-  if (!nest.members.empty() || nest.input.strides.back() != 1) return offered;
+  if (is_pools(nest) || nest.input.strides.back() != 1) return offered;
   const bool follow = nest.extents == ir::Extents::any_windows && !nest.is_backward();
   ir::Schedule rows = schedule_of(follow ? ir::Family::window_rows : ir::Family::channels_first);
   rows.lanes = 1;

@@ -90,8 +90,7 @@ ir::Result<Json> answer(const Json& question) {
                        R"~({"spec": "max_pool1d(float32[1,4], kernel_size=2)", "input": [1, 2, "nan", 4]})~");
   const auto spec = frontend::parse_spec(question["spec"].get<std::string>());
   if (!spec) return tl::unexpected(spec.error());
-  const bool is_asked =
-      spec->members.empty() && !is_unpool(*spec) && spec->direction == ir::Direction::forward;
+  const bool is_asked = !is_pools(*spec) && !is_unpool(*spec) && spec->direction == ir::Direction::forward;
   const ir::PoolNest nest = is_asked ? make_nest(*spec) : ir::PoolNest();
   if (!is_asked || !operand_views(nest).empty())
     return ir::unsupported("oracle.layer", "forward layers of one tensor are answered",

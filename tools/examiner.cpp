@@ -41,14 +41,12 @@ struct Examiner::Parts {
 
   // Where the results of a pool begin: those of a concatenation lie in one tensor.
   std::optional<std::string> disagreement(size_t pool) {
-    if (nest.members.empty())
-      return judges[0].disagreement(workload.output(), nest.indices ? workload.indices() : nullptr);
     const ir::MemberPlace place = nest.member_place(pool);
-    const int64_t offset = place.offset * ir::bytes(nest.members[pool].output.dtype);
+    const int64_t offset = place.offset * ir::bytes(pools_of(nest)[pool].output.dtype);
     const void* const indices =
         place.indices < 0 ? nullptr : workload.indices(static_cast<size_t>(place.indices));
     auto wrong = judges[pool].disagreement(workload.output(place.output) + offset, indices);
-    if (wrong) wrong = fmt::format("pool {}: {}", pool, *wrong);
+    if (wrong && is_pools(nest)) wrong = fmt::format("pool {}: {}", pool, *wrong);
     return wrong;
   }
 

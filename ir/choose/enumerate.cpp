@@ -31,7 +31,7 @@ std::optional<Schedule> best_at_usual_size(const Layer& layer) {
 
 std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most,
                                           const Machine& machine) {
-  if (!nest.members.empty()) return offer_members(nest, isa, most, machine);
+  if (is_pools(nest)) return offer_members(nest, isa, most, machine);
   const auto layer = Layer::of(nest, isa, machine);
   if (!layer) return {Schedule{}};  // lower() will say why
   std::vector<Schedule> all = decide(*layer, most).schedules;

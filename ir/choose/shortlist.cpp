@@ -123,7 +123,6 @@ std::vector<Schedule> shortlist_of(const Layer& layer, size_t most, bool apart) 
 }  // namespace
 
 std::vector<Schedule> shortlist_of_neighbours(const PoolNest& nest, Isa isa, size_t most) {
-  if (!nest.members.empty()) return {};
   const auto layer = Layer::of(nest, isa);
   return layer ? shortlist_of(*layer, most, /*apart=*/false) : std::vector<Schedule>();
 }
@@ -131,7 +130,7 @@ std::vector<Schedule> shortlist_of_neighbours(const PoolNest& nest, Isa isa, siz
 std::vector<Schedule> shortlist(const PoolNest& nest, Isa isa, size_t most) {
   std::vector<Schedule> found = shortlist_of_neighbours(nest, isa, most);
   const auto is_scalar = [&](const Schedule& one) { return fills_one_lane(nest, one); };
-  if (!nest.members.empty() || !std::ranges::all_of(found, is_scalar)) return found;
+  if (!std::ranges::all_of(found, is_scalar)) return found;
   const auto layer = Layer::of(nest, isa);
   if (!layer) return found;
   std::vector<Schedule> apart = shortlist_of(*layer, most, /*apart=*/true);

@@ -151,18 +151,19 @@ PoolNest usual_nest(const PoolNest& general) {
   return usual;
 }
 
-Result<PoolNest> general_pools(const PoolNest& sized, std::span<const Extents> of_members) {
+Result<PoolNest> general_pools(const PoolNest& sized, std::span<const Extents> of_pools) {
   PoolNest any = sized;
-  for (size_t i = 0; i < any.members.size(); ++i) {
-    auto member = general_nest(sized.members[i], of_members[i]);
-    if (!member) return member;
-    any.members[i] = std::move(*member);
+  for (size_t i = 0; i < of_pools.size(); ++i) {
+    auto pool = general_nest(pools_of(sized)[i], of_pools[i]);
+    if (!pool) return pool;
+    pools_of(any)[i] = std::move(*pool);
   }
-  // What nobody lowers: of the first member, so that all sizes have the same.
-  any.extents = any.members[0].extents;
-  any.dims = any.members[0].dims;
-  any.input = any.members[0].input;
-  any.output = any.members[0].output;
+  // What nobody lowers: of the first pool, so that all sizes have the same.
+  const PoolNest& first = pools_of(any).front();
+  any.extents = first.extents;
+  any.dims = first.dims;
+  any.input = first.input;
+  any.output = first.output;
   std::ranges::fill(any.member_offsets, 0);
   return any;
 }

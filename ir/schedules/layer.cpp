@@ -36,6 +36,8 @@ Layer::Layer(const PoolNest& nest, Isa isa, const Machine& machine)
       image_bytes_(ir::image_bytes(nest)) {}
 
 Result<Layer> Layer::of(const PoolNest& nest, Isa isa, const Machine& machine) {
+  if (is_pools(nest))
+    return invalid("schedule.members", "a family does one pool, not several", "a schedule for each");
   auto other = as_forward_sum(nest);
   if (auto found = in_memory_order(other ? *other : nest)) other = std::move(found);
   std::shared_ptr<const PoolNest> ordered;

@@ -98,8 +98,8 @@ Result<Program> lower_members(const PoolNest& nest, const Schedule& schedule, Is
 
 // Its values are named as they were made.
 Result<Program> lower_unnamed(const PoolNest& nest, const Schedule& schedule, Isa isa) {
-  if (!nest.members.empty()) return lower_members(nest, schedule, isa);
-  if (!schedule.members.empty())
+  if (is_pools(nest)) return lower_members(nest, schedule, isa);
+  if (is_pools(schedule))
     return invalid("schedule.members", "schedules of several pools for one", "one of a family's");
   if (schedule.from >= 0)
     return invalid("schedule.from", fmt::format("from={} of a pool alone", schedule.from), "leave it out");

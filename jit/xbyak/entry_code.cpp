@@ -323,9 +323,7 @@ class Writer : private Xbyak::CodeGenerator {
     if (&body != &isa.bodies.back()) jmp(called, T_NEAR);
     L(next);
   }
-  bool is_one_pool() const { return function_.written.empty(); }
   void load_output(int number) {
-    if (is_one_pool()) return mov(rax, word(Slots::output));
     const ExportedFunction::Written& written = function_.written[static_cast<size_t>(number)];
     mov(rax, word(Slots::output + written.output));
     if (written.output_bytes == 0) return;
@@ -341,7 +339,7 @@ class Writer : private Xbyak::CodeGenerator {
       case Role::output:
         return load_output(param.number);
       case Role::indices:
-        return mov(rax, word(slots_.indices + (is_one_pool() ? 0 : function_.written[number].indices)));
+        return mov(rax, word(slots_.indices + function_.written[number].indices));
       case Role::scratch:
         return mov(rax, word(slots_.scratch));
       case Role::operand:

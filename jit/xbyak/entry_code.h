@@ -48,7 +48,7 @@ struct ExportedFunction {
     int64_t output_bytes = 0;
     int indices = 0;
   };
-  std::vector<Written> written;  // empty: there is one pool
+  std::vector<Written> written;  // by pool
   bool has_batch = false;
   int operands = 0;
   int64_t scratch_bytes = 0;  // of the ISA that wants most

@@ -27,7 +27,7 @@ struct Kernel {
   int64_t output_alignment = 1;  // in bytes, that callers promise
   // Of several pools: which of them the nest is, and all of them, whose stores go to memory of their own.
   int member = 0;
-  std::span<const ir::PoolNest> members = {};
+  std::span<const ir::PoolNest> members = {};  // empty: the nest is the only one
   // Code for all extents: the words of those of the nest, of each pool.
   ir::SizeWords sizes = {};
 };
@@ -56,6 +56,7 @@ class KernelMemory {
                const Source& source)
       : kernel_(kernel),
         nest_(nest),
+        pools_(kernel.members.empty() ? std::span(&nest, 1) : kernel.members),
         batch_(batch),
         domain_(domain),
         source_(source),
@@ -139,7 +140,7 @@ class KernelMemory {
 
   // Where another member writes.
   uint64_t other_member(const ir::Param& param) {
-    const ir::PoolNest& other = kernel_.members[number_of(param)];
+    const ir::PoolNest& other = pools_[number_of(param)];
     const bool is_output = param.role == ir::Param::Role::output;
     if (!is_output && !other.indices) return 0;
     return add_tensor(is_output ? "another output" : "other indices", other,
@@ -150,12 +151,11 @@ class KernelMemory {
 
   // What a step of an epilogue takes: of several pools, by its number among those of all.
   uint64_t operand(size_t asked) {
-    const std::span<const ir::PoolNest> members = kernel_.members;
     size_t owner = 0;
-    while (!members.empty() && first_operand(members, owner + 1) <= asked) ++owner;
-    const size_t own = asked - (members.empty() ? 0 : first_operand(members, owner));
-    const bool is_own = members.empty() || owner == static_cast<size_t>(kernel_.member);
-    const ir::PoolNest& nest = is_own ? nest_ : members[owner];
+    while (first_operand(pools_, owner + 1) <= asked) ++owner;
+    const size_t own = asked - first_operand(pools_, owner);
+    const bool is_own = owner == static_cast<size_t>(kernel_.member);
+    const ir::PoolNest& nest = is_own ? nest_ : pools_[owner];
     // Those of others are numbered behind all own ones.
     const auto buffer = static_cast<int64_t>(is_own ? own : ir::most_operands + asked);
     return add_tensor(is_own ? "an operand" : "another operand", nest, operand_views(nest)[own],
@@ -166,7 +166,7 @@ class KernelMemory {
   uint64_t word(const ir::Param& param) {
     using Role = ir::Param::Role;
     const bool is_written = param.role == Role::output || param.role == Role::indices;
-    if (is_written && !kernel_.members.empty() && param.number != kernel_.member) return other_member(param);
+    if (is_written && param.number != kernel_.member) return other_member(param);
     const int buffer = ir::buffer_of(param.role, param.number);
     switch (param.role) {
       case Role::input:
@@ -199,6 +199,7 @@ class KernelMemory {
 
   const Kernel& kernel_;
   const ir::PoolNest& nest_;
+  const std::span<const ir::PoolNest> pools_;
   const int64_t batch_;
   Domain& domain_;
   const Source& source_;

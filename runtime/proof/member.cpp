@@ -73,16 +73,17 @@ class MemberCode final : public Code {
 
 }  // namespace
 
-ir::Result<ir::Program> Member::alone(ir::Result<ir::Program> program) const {
-  return program && !is_alone() ? ir::only_member(*program, all_->members, member_) : program;
+ir::Result<ir::Program> Member::own(ir::Result<ir::Program> program) const {
+  if (!program) return program;
+  return ir::only_member(std::move(*program), pools_of(*all_), static_cast<int>(number_));
 }
 
 ir::Result<ir::Program> Member::lower(const ir::Schedule& schedule, ir::Isa isa) const {
-  return alone(ir::lower(lowered(), schedule, isa));
+  return own(ir::lower(lowered(), schedule, isa));
 }
 
 ir::Result<ir::Program> Member::program(const Choices& choices, ir::Stage stage) const {
-  return alone(make_program(lowered(), choices, stage));
+  return own(make_program(lowered(), choices, stage));
 }
 
 ir::Result<CodePtr> Member::make(const Choices& choices) const {
@@ -96,14 +97,13 @@ ir::Result<CodePtr> Member::make(const Choices& choices) const {
 
 CodePtr Member::code_of(CodePtr all_code) const {
   if (is_alone()) return all_code;
-  return std::make_shared<MemberCode>(std::move(all_code), all_, static_cast<size_t>(member_));
+  return std::make_shared<MemberCode>(std::move(all_code), all_, number_);
 }
 
 std::vector<Member> members_of(const ir::PoolNest& nest, std::shared_ptr<const GeneralCode> general) {
   const auto all = std::make_shared<const ir::PoolNest>(nest);
-  if (nest.members.empty()) return {Member(all, -1, std::move(general))};
   std::vector<Member> members;
-  for (size_t i = 0; i < nest.members.size(); ++i) members.emplace_back(all, static_cast<int>(i), general);
+  for (size_t i = 0; i < pools_of(nest).size(); ++i) members.emplace_back(all, i, general);
   return members;
 }
 

@@ -22,20 +22,17 @@ struct GeneralCode {
 
 class Member {
  public:
-  // Number `member` of nest.members, or the nest itself. general: null for code for this size alone.
-  explicit Member(ir::PoolNest nest) : all_(std::make_shared<const ir::PoolNest>(std::move(nest))) {}
-  Member(std::shared_ptr<const ir::PoolNest> all, int member,
+  // Pool number `number` of the nest. general: null for code for this size alone.
+  explicit Member(ir::PoolNest nest) : Member(std::make_shared<const ir::PoolNest>(std::move(nest)), 0) {}
+  Member(std::shared_ptr<const ir::PoolNest> all, size_t number,
          std::shared_ptr<const GeneralCode> general = nullptr)
-      : all_(std::move(all)), general_(std::move(general)), member_(member) {}
+      : all_(std::move(all)), general_(std::move(general)), number_(number) {}
 
-  bool is_alone() const { return member_ < 0; }
-  // Of nest.members; -1: alone.
-  int number() const { return member_; }
-  const ir::PoolNest& nest() const {
-    return is_alone() ? *all_ : all_->members[static_cast<size_t>(member_)];
-  }
+  bool is_alone() const { return !is_pools(*all_); }
+  size_t number() const { return number_; }
+  const ir::PoolNest& nest() const { return pools_of(*all_)[number_]; }
   const ir::PoolNest& all() const { return *all_; }
-  // The nest that is lowered and compiled, and that schedules are for: all members.
+  // The nest that is lowered and compiled, and that schedules are for: all pools.
   const ir::PoolNest& lowered() const { return general_ ? general_->nest : *all_; }
   // The words of the size that its Programs read.
   ir::SizeWords sizes() const { return general_ ? ir::SizeWords(general_->words) : ir::SizeWords(); }
@@ -48,11 +45,11 @@ class Member {
   CodePtr code_of(CodePtr all_code) const;
 
  private:
-  ir::Result<ir::Program> alone(ir::Result<ir::Program> program) const;
+  ir::Result<ir::Program> own(ir::Result<ir::Program> program) const;
 
   std::shared_ptr<const ir::PoolNest> all_;
   std::shared_ptr<const GeneralCode> general_;
-  int member_ = -1;
+  size_t number_;
 };
 
 std::vector<Member> members_of(const ir::PoolNest& nest,

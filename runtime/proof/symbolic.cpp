@@ -20,10 +20,9 @@ double symbolic_work(const ProofLimits& limits) { return 300'000 * (limits.work 
 double work(const ir::PoolNest& nest) { return ir::taps_of_planes(nest, nest.channels); }
 
 double work_of_run(const Member& member) {
-  if (member.is_alone()) return work(member.nest());
-  const std::vector<ir::PoolNest>& all = member.all().members;
-  return std::accumulate(all.begin(), all.end(), 0.0,
-                         [](double sum, const ir::PoolNest& one) { return sum + work(one); });
+  const auto pools = pools_of(member.all());
+  return std::accumulate(pools.begin(), pools.end(), 0.0,
+                         [](double sum, const ir::PoolNest& pool) { return sum + work(pool); });
 }
 
 ir::Result<void> prove_program(const Member& member, const Choices& choices, const ProofLimits& limits,

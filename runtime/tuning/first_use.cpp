@@ -78,7 +78,7 @@ class Race {
     if (!code) return tl::unexpected(code.error());
     codes_.push_back(std::move(*code));
     if (!engine.is_native) return keep_default(fmt::format("{} runs no machine code", engine.text));
-    if (!nest.members.empty()) return keep_default("several pools keep theirs");
+    if (is_pools(nest)) return keep_default("several pools keep theirs");
     if (spec_.batch == 0) return keep_default("a batch of 0 is no work");
     if (const auto tried = try_candidates(nest); !tried) return keep_default(tried.error().message);
     if (codes_.size() == 1) return keep_default("there is nothing to choose from");

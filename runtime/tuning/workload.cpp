@@ -106,9 +106,6 @@ std::vector<const void*> Workload::operands() const {
 }
 
 ir::Result<void> Workload::run(const Kernel& kernel) const {
-  if (!is_pools(kernel.spec()))
-    return kernel.run(input_.get(), outputs_[0].get(), indices_.empty() ? nullptr : indices_[0].get(),
-                      nullptr, -1, operands());
   std::array<void*, ir::most_member_outputs> outputs{}, indices{};
   const auto pointers = [](const std::vector<Memory>& from, auto& to) {
     std::ranges::transform(from, to.begin(), [](const Memory& memory) { return memory.get(); });

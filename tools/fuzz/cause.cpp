@@ -35,7 +35,7 @@ std::vector<std::string> features_of(const PoolSpec& spec) {
   has(!spec.strides.empty() || !spec.output_strides.empty(), "strides");
   has(has_indices(spec), "indices");
   has(!spec.epilogue.empty(), "epilogue");
-  has(!spec.members.empty(), "several pools");
+  has(is_pools(spec), "several pools");
   return found;
 }
 

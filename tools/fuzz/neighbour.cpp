@@ -73,7 +73,7 @@ std::string random_field(Draw& draw) { return std::string(names[draw.below(names
 
 std::optional<PoolSpec> neighbour(const PoolSpec& spec, std::string_view name) {
   const auto field = std::ranges::find(fields, name, &Field::name);
-  if (field == fields.end() || !spec.members.empty()) return std::nullopt;
+  if (field == fields.end() || is_pools(spec)) return std::nullopt;
   PoolSpec changed = spec;
   field->change(changed);
   changed.strides.clear();

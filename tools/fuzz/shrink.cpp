@@ -203,7 +203,7 @@ class Shrinker {
   // The input without some of its images, channels, rows or columns, and the elements that lay in them.
   bool drop_slice() {
     const auto spec = frontend::parse_spec(best_.spec);
-    if (!spec || !spec->members.empty() || runtime::find_data_kind(best_.data)) return false;
+    if (!spec || is_pools(*spec) || runtime::find_data_kind(best_.data)) return false;
     const std::vector<std::string> words = words_of_data();
     const std::vector<int64_t> shape = input_shape(*spec);
     if (std::ssize(words) != element_count(shape)) return false;

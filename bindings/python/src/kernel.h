@@ -56,7 +56,7 @@ class Kernel {
   py::object call(const Array& input, const CallArguments& arguments) const;
 
   ir::DType input_dtype() const { return nest().input.dtype; }
-  ir::DType output_dtype() const { return nest().written(0).dtype; }
+  ir::DType output_dtype() const { return nest().outputs()[0].output.dtype; }
   ir::DType index_dtype() const { return nest().indices->dtype; }
   // All that is written, outputs first; several only of several pools.
   struct Result {

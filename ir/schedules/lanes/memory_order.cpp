@@ -49,7 +49,7 @@ bool only_moves(const PoolNest& nest, size_t d) {
 }  // namespace
 
 std::optional<PoolNest> in_memory_order(const PoolNest& nest) {
-  if (nest.has_any_size() || nest.direction != Direction::forward || nest.indices || !nest.members.empty() ||
+  if (nest.has_any_size() || nest.direction != Direction::forward || nest.indices ||
       nest.input.channel_block > 1 || adjacent_channels_read(nest) > 1)
     return std::nullopt;
   const NestDim& row = nest.dims.back();
