@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/members.h"
+#include "ir/pools.h"
 
 namespace pooljit::ir {
 

@@ -63,7 +63,7 @@ std::string print_list(const std::vector<Schedule>& schedules) {
 }  // namespace
 
 std::string print(const Schedule& schedule) {
-  if (!schedule.members.empty()) {
+  if (is_pools(schedule)) {
     return fmt::format("{}(channels={}, rows={}){}{}", schedule.fused ? "fused" : "each",
                        schedule.tasks.channels, schedule.tasks.rows, print_list(schedule.members),
                        schedule.copies.empty() ? "" : " copies" + print_list(schedule.copies));

@@ -27,6 +27,8 @@ Json as_value(const std::string& value) {
   return value;
 }
 
+std::string word_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
 struct Parameter {
   std::string name, value;
 };
@@ -78,7 +80,7 @@ const std::string copies_name = "copies", no_copies = "none";
 std::string member_head(size_t number) { return fmt::format("member{}.", number); }
 
 std::vector<Parameter> fields_of(const ir::Schedule& schedule) {
-  if (schedule.members.empty()) return fields_of_one(schedule, "from");
+  if (!is_pools(schedule)) return fields_of_one(schedule, "from");
   std::vector<Parameter> fields = {{"loops", schedule.fused ? "fused" : "each"},
                                    {"channels", std::to_string(schedule.tasks.channels)},
                                    {"rows", std::to_string(schedule.tasks.rows)}};
@@ -92,21 +94,23 @@ std::vector<Parameter> fields_of(const ir::Schedule& schedule) {
   return fields;
 }
 
-// "family(name=value, ...)" of some parameters.
-class ScheduleText {
- public:
-  explicit ScheduleText(std::string head) : head_(std::move(head)) {}
-  void put(const std::string& name, const std::string& value) {
-    if (name == "family" || name == "loops")
-      head_ = value;
-    else if (!is_left_out(name, value))
-      words_ += fmt::format("{}{}={}", words_.empty() ? "" : ", ", name, value);
+// "family(name=value, ...)" of the parameters whose names begin with `head`; they leave the object.
+std::string take_text(Json& object, const std::string& head) {
+  std::string name, words;
+  for (auto it = object.begin(); it != object.end();) {
+    if (!it.key().starts_with(head)) {
+      ++it;
+      continue;
+    }
+    const std::string own = it.key().substr(head.size()), value = word_of(it.value());
+    if (own == "family" || own == "loops")
+      name = value;
+    else if (!is_left_out(own, value))
+      words += fmt::format("{}{}={}", words.empty() ? "" : ", ", own, value);
+    it = object.erase(it);
   }
-  std::string text() const { return fmt::format("{}({})", head_, words_); }
-
- private:
-  std::string head_, words_;
-};
+  return fmt::format("{}({})", name, words);
+}
 
 std::string python(const Json& value) {
   if (value.is_string()) return fmt::format("'{}'", value.get<std::string>());
@@ -194,42 +198,27 @@ Json parameters_of(const ir::Schedule& schedule) {
 ir::Result<ir::Schedule> schedule_of(const std::string& text) {
   if (text.find_first_not_of(" \t") == std::string::npos || text[text.find_first_not_of(" \t")] != '{')
     return ir::parse_schedule(text);
-  const Json object = Json::parse(text, nullptr, false);
+  Json object = Json::parse(text, nullptr, false);
   if (object.is_discarded())
     return ir::invalid("schedule.text", "the configuration is neither a schedule nor a JSON object",
                        R"({"family": "channels_last", "lanes": 8})");
   if (object.contains("schedule") && object["schedule"].is_string())
     return ir::parse_schedule(object["schedule"].get<std::string>());
-  const auto word_of = [](const Json& value) {
-    return value.is_string() ? value.get<std::string>() : value.dump();
-  };
-  std::vector<ScheduleText> members;
-  for (size_t i = 0; object.contains(member_head(i) + "family"); ++i) members.emplace_back("");
+  std::vector<std::string> members;
+  while (object.contains(member_head(members.size()) + "family"))
+    members.push_back(take_text(object, member_head(members.size())));
   if (members.empty() && !object.contains("family"))
     return ir::invalid(
         "schedule.text", "the configuration names no family",
         R"({"family": "channels_last", "lanes": 8}; of several pools one for each: "member0.family")");
-  ScheduleText all(members.empty() ? "" : "each");
+  if (members.empty()) return ir::parse_schedule(take_text(object, ""));
   // The usual values of what the text cannot leave out.
-  for (const char* task : {"channels", "rows"})
-    if (!members.empty()) all.put(task, object.contains(task) ? word_of(object[task]) : "1");
-  std::string copies;
-  for (const auto& [name, value] : object.items()) {
-    if (!members.empty() && (name == "channels" || name == "rows")) continue;
-    if (!members.empty() && name == copies_name) {
-      if (value != no_copies) copies = fmt::format(" copies[{}]", word_of(value));
-      continue;
-    }
-    ScheduleText* to = &all;
-    std::string own = name;
-    for (size_t i = 0; i < members.size(); ++i)
-      if (name.starts_with(member_head(i))) to = &members[i], own = name.substr(member_head(i).size());
-    to->put(own, word_of(value));
-  }
-  std::vector<std::string> texts;
-  for (const ScheduleText& member : members) texts.push_back(member.text());
-  return ir::parse_schedule(all.text() +
-                            (texts.empty() ? "" : fmt::format("[{}]{}", fmt::join(texts, "; "), copies)));
+  Json all = {{"loops", "each"}, {"channels", 1}, {"rows", 1}, {copies_name, no_copies}};
+  all.update(object);
+  const std::string copies = word_of(all[copies_name]);
+  all.erase(copies_name);
+  return ir::parse_schedule(fmt::format("{}[{}]{}", take_text(all, ""), fmt::join(members, "; "),
+                                        copies == no_copies ? "" : fmt::format(" copies[{}]", copies)));
 }
 
 Json parameter_space(const std::vector<ir::Schedule>& schedules) {

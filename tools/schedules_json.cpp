@@ -29,7 +29,7 @@ Json verdict_json(const runtime::Explanation::FamilyVerdict& verdict) {
 Json price_json(const ir::Cost& cost) { return price_json(cost.seconds, runtime::price_by_part(cost)); }
 
 Json why_json(const runtime::Explanation& why) {
-  if (!why.members.empty()) {
+  if (ir::is_pools(why)) {
     Json members = Json::array();
     for (const runtime::Explanation& member : why.members)
       members.push_back({{"spec", member.spec}, {"why", why_json(member)}});

@@ -1,6 +1,7 @@
 #include "ir/schedules/space.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "ir/schedule_fields.h"
 #include "ir/schedules/family.h"
@@ -29,10 +30,8 @@ void for_each_schedule(const Layer& layer, Family family, Take take) {
 
 std::vector<Schedule> schedule_space(const PoolNest& nest, Isa isa) {
   std::vector<Schedule> space;
-  if (!nest.members.empty()) {
-    std::vector<std::vector<Schedule>> of_members;
-    for (const PoolNest& member : nest.members) of_members.push_back(schedule_space(member, isa));
-    space = side_by_side(of_members, SIZE_MAX);
+  if (is_pools(nest)) {
+    space = side_by_side(nest, SIZE_MAX, [&](const PoolNest& pool) { return schedule_space(pool, isa); });
     const size_t each = space.size();
     for (size_t i = 0; i < each; ++i) space.push_back(space[i]), space.back().fused = true;
     return space;
@@ -45,11 +44,8 @@ std::vector<Schedule> schedule_space(const PoolNest& nest, Isa isa) {
 
 std::vector<Schedule> legal_schedules(const PoolNest& nest, Isa isa) {
   std::vector<Schedule> legal;
-  if (!nest.members.empty()) {
-    std::vector<std::vector<Schedule>> of_members;
-    for (const PoolNest& member : nest.members) of_members.push_back(legal_schedules(member, isa));
-    return side_by_side(of_members, SIZE_MAX);
-  }
+  if (is_pools(nest))
+    return side_by_side(nest, SIZE_MAX, [&](const PoolNest& pool) { return legal_schedules(pool, isa); });
   if (const auto layer = Layer::of(nest, isa))
     for (const Family family : all_families) {
       if (!info(family).suits(*layer)) continue;
@@ -76,12 +72,15 @@ std::vector<Schedule> with_words(const Schedule& schedule) {
   return with_tails;
 }
 
-std::vector<Schedule> side_by_side(std::span<const std::vector<Schedule>> of_members, size_t most) {
+std::vector<Schedule> side_by_side(const PoolNest& nest, size_t most,
+                                   const std::function<std::vector<Schedule>(const PoolNest&)>& own) {
+  std::vector<std::vector<Schedule>> of_pools;
+  std::ranges::transform(nest.members, std::back_inserter(of_pools), own);
   size_t longest = 0;
-  for (const auto& own : of_members) longest = std::max(longest, own.size());
+  for (const auto& each : of_pools) longest = std::max(longest, each.size());
   std::vector<Schedule> all(std::min(longest, most));
   for (size_t i = 0; i < all.size(); ++i)
-    for (const auto& own : of_members) all[i].members.push_back(own[i < own.size() ? i : 0]);
+    for (const auto& each : of_pools) all[i].members.push_back(each[i < each.size() ? i : 0]);
   return all;
 }
 

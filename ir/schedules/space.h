@@ -2,7 +2,7 @@
 // ir/schedules/choose/.
 #pragma once
 
-#include <span>
+#include <functional>
 #include <vector>
 
 #include "ir/isa.h"
@@ -25,7 +25,8 @@ std::vector<Schedule> legal_schedules(const PoolNest& nest, Isa isa);
 std::vector<Schedule> with_words(const Schedule& schedule);
 
 // Of several pools: the first schedule of each member, then the second of each. A member that has no more
-// keeps its first.
-std::vector<Schedule> side_by_side(std::span<const std::vector<Schedule>> of_members, size_t most);
+// keeps its first. own: those of one pool.
+std::vector<Schedule> side_by_side(const PoolNest& nest, size_t most,
+                                   const std::function<std::vector<Schedule>(const PoolNest&)>& own);
 
 }  // namespace pooljit::ir

@@ -76,14 +76,13 @@ ir::Schedule random_schedule(Draw& draw, const ir::PoolNest& nest, ir::Isa isa) 
   ir::Schedule changed = enumerated;
   for (uint64_t changes = draw.below(3); changes > 0; --changes) {
     // Of several pools, the tasks or one of them.
-    const size_t part = draw.below(changed.members.size() + 1);
-    if (part < changed.members.size())
-      schedule_fields[draw.below(std::size(schedule_fields))](changed.members[part], draw);
-    else if (part > 0)
+    const auto pools = pools_of(changed);
+    const size_t part = draw.below(pools.size() + (is_pools(changed) ? 1 : 0));
+    if (part < pools.size())
+      schedule_fields[draw.below(std::size(schedule_fields))](pools[part], draw);
+    else
       changed.tasks = {.channels = static_cast<int>(draw.between(1, 80)),
                        .rows = static_cast<int>(draw.between(1, 9))};
-    else
-      schedule_fields[draw.below(std::size(schedule_fields))](changed, draw);
   }
   return ir::lower(nest, changed, isa) ? changed : enumerated;
 }

@@ -197,15 +197,14 @@ MemberTasks member_tasks(const PoolNest& nest) {
 std::vector<Schedule> offer_members(const PoolNest& nest, Isa isa, size_t most, const Machine& machine) {
   auto first = chained(nest, isa, machine);
   if (first && most == 1) return {std::move(*first)};
-  std::vector<std::vector<Schedule>> of_members;
-  for (const PoolNest& member : nest.members)
-    of_members.push_back(enumerate_schedules(member, isa, most, machine));
-  // Past the caches or not is decided by one output's size alone, and asks for its alignment.
-  for (auto& own : of_members)
-    for (Schedule& schedule : own) schedule.stores = Stores::cached;
-  std::vector<Schedule> offers = side_by_side(of_members, most);
+  std::vector<Schedule> offers = side_by_side(
+      nest, most, [&](const PoolNest& pool) { return enumerate_schedules(pool, isa, most, machine); });
   const MemberTasks tasks = member_tasks(nest);
-  for (Schedule& offer : offers) offer.tasks = tasks;
+  for (Schedule& offer : offers) {
+    offer.tasks = tasks;
+    // Past the caches or not is decided by one output's size alone, and asks for its alignment.
+    for (Schedule& own : offer.members) own.stores = Stores::cached;
+  }
   if (const auto common = common_schedule(nest, offers[0].members, isa)) {
     offers.insert(offers.begin(), offers[0]);
     offers[0].members.assign(2, *common);
