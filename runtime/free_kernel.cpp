@@ -66,15 +66,18 @@ double share_of_same(const ir::PoolNest& sized, const ir::Schedule& schedule) {
 }
 
 // What other families, which are for one size, save of a run; 0: not much. Vectors of few channels are mostly
-// empty, where rows of pixels are full; long windows along rows share most of their taps.
+// empty, where rows of pixels are full; long windows along rows share most of their taps, and those that are
+// side by side are vectors of taps.
 double share_of_others(const ir::PoolNest& sized, const ir::Schedule& schedule, ir::Isa isa) {
-  constexpr int64_t long_window = 12;
+  constexpr int64_t long_window = 12, long_window_apart = 9;
   constexpr double of_few_channels = 0.6, of_long_windows = 0.75;
   const ir::NestDim& columns = sized.dims.back();
   if (const ir::RowFields* const rows = row_fields(schedule)) {
     // Rolling rows of pixels share them too.
     const bool shares_taps = has_rows_of_pixels(schedule) && rows->scan == ir::RowFields::Scan::rolling;
-    return !shares_taps && columns.stride == 1 && columns.kernel >= long_window ? of_long_windows : 0;
+    const bool are_long = columns.stride == 1 ? columns.kernel >= long_window
+                                              : std::min(columns.kernel, columns.stride) >= long_window_apart;
+    return !shares_taps && are_long ? of_long_windows : 0;
   }
   return 4 * schedule.lanes * ir::bytes(sized.input.dtype) <= info(isa).vector_bytes ? of_few_channels : 0;
 }

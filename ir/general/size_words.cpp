@@ -14,6 +14,7 @@
 #include "ir/schedules/lowering/lowering.h"
 #include "ir/schedules/lowering/narrow_rows.h"
 #include "ir/schedules/lowering/pieces.h"
+#include "ir/schedules/lowering/row_rules.h"
 #include "ir/schedules/lowering/run_table.h"
 #include "ir/schedules/lowering/size_layout.h"
 #include "ir/schedules/windows/stretch.h"
@@ -170,7 +171,11 @@ class Writer {
     const Interior whole = write_places(masked, usual_outputs(columns), masked.end);
     for (int64_t output = 0; output < dim.output; ++output) {
       if (output == whole.begin) output = whole.end;
-      if (output < dim.output) words_.push_back(divisor_taps(sized_, dim.window(output)));
+      if (output >= dim.output) break;
+      if (RowRules::is_long(dim))
+        append_run(words_, sized_, {output, output + 1, dim.window(output)}, false);
+      else
+        words_.push_back(divisor_taps(sized_, dim.window(output)));
     }
   }
 

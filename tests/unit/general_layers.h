@@ -222,6 +222,52 @@ inline const Layer channels_first_layers[] = {
      {{8, 8}, {5, 13}, {4, 20}}},
 };
 
+// Windows whose columns are taken in loops, or lie side by side; code that would be too long for whole
+// vectors.
+inline const std::vector<Extents> sizes_of_long_rows = {{8, 80}, {1, 1}, {3, 33}, {2, 71}, {5, 150}, {1, 40}};
+inline const std::vector<Extents> sizes_side_by_side = {{9, 18}, {9, 9}, {11, 20}, {18, 160}, {10, 95}};
+
+inline const Layer long_row_layers[] = {
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=[3,40], stride=1, padding=[1,20])", sizes_of_long_rows},
+    {"max_pool2d(float32[2,2,SIZE], kernel_size=[2,33], stride=[1,3], padding=[1,16], dilation=[1,2])",
+     {{8, 80}, {1, 34}, {3, 41}, {2, 190}}},
+    {"max_pool2d(float16[2,2,SIZE], kernel_size=[1,40], stride=1, padding=[0,20], return_indices=True)",
+     sizes_of_long_rows},
+    {"min_pool2d(int32[2,2,SIZE], kernel_size=[2,33], stride=2, padding=[0,16], return_indices=True, "
+     "index_dtype=uint8, index_scope=window)",
+     {{8, 80}, {2, 1}, {3, 40}, {2, 99}}},
+    {"min_pool2d(float64[2,2,SIZE], kernel_size=[2,40], stride=2, padding=[1,20], return_indices=True, "
+     "index_scope=tensor, storage_order=1)",
+     sizes_of_long_rows},
+    {"max_pool2d(int8[2,2,SIZE], kernel_size=[2,40], stride=[2,1], padding=[1,20], zeros=first)",
+     sizes_of_long_rows},
+    {"avg_pool2d(float32[2,2,SIZE], kernel_size=[2,40], stride=1, padding=[1,20], count_include_pad=False)",
+     sizes_of_long_rows},
+    {"avg_pool2d(int64[2,2,SIZE], kernel_size=[1,40], stride=3, padding=[0,20], ceil_mode=True)",
+     sizes_of_long_rows},
+    {"avg_pool2d(uint8[2,2,SIZE], kernel_size=[1,300], stride=2, padding=[0,150])",
+     {{8, 80}, {1, 1}, {2, 700}}},
+    {"sum_pool2d(bfloat16[2,2,SIZE], kernel_size=[1,40], stride=[1,2], padding=[0,20], output_layout=nhwc)",
+     sizes_of_long_rows},
+    {"avg_pool1d(float32[2,3,SIZE], kernel_size=300, stride=2, padding=150)", {{80}, {1}, {320}, {700}}},
+    {"max_pool3d(uint8[2,2,SIZE], kernel_size=[2,1,34], stride=1, padding=[1,0,17], epilogue=[add, relu])",
+     {{4, 4, 40}, {1, 1, 1}, {2, 3, 99}}},
+    {"lp_pool2d(float16[2,2,SIZE], norm_type=2, kernel_size=[2,40], stride=1, padding=[1,20])",
+     sizes_of_long_rows},
+};
+
+// The same; code for one size has another schedule.
+inline const Layer far_apart_layers[] = {
+    {"max_pool2d(uint8[2,3,SIZE], kernel_size=9, stride=9)", sizes_side_by_side},
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=9, stride=9, padding=4, return_indices=True)",
+     sizes_side_by_side},
+    {"avg_pool2d(float32[2,3,SIZE], kernel_size=9, stride=9)", sizes_side_by_side},
+    {"lp_pool2d(float32[2,2,SIZE], norm_type=3, kernel_size=9, stride=9)", {{9, 18}, {9, 9}, {10, 95}}},
+    {"lp_pool3d(float32[2,2,SIZE], norm_type=3, kernel_size=[4,5,8], stride=[1,4,7], padding=[0,0,4])",
+     {{4, 6, 16}, {4, 5, 1}, {5, 9, 60}}},
+    {"sum_pool2d(float64[2,2,SIZE], kernel_size=7, output_layout=nchw8c)", {{9, 20}, {7, 7}, {14, 50}}},
+};
+
 // Rows of pixels of few channels (ir/schedules/lanes/pixel_rows.h): less than a vector, of one and of
 // several, of either instruction set, with what is left over.
 inline const std::vector<Extents> sizes_of_pixels = {{8, 8},  {1, 1},  {5, 2}, {7, 12},

@@ -115,6 +115,11 @@ TEST(General, ChannelsFirst) {
   for (const Layer& layer : channels_first_layers) check(layer);
 }
 
+TEST(General, LongRows) {
+  for (const Layer& layer : long_row_layers) check(layer, /*has_exact_code=*/true, /*adds_alike=*/true);
+  for (const Layer& layer : far_apart_layers) check(layer, /*has_exact_code=*/false);
+}
+
 TEST(General, RowsOfPixels) {
   for (const Layer& layer : pixel_row_layers) check(layer);
 }
@@ -208,6 +213,8 @@ const char* const proved[] = {
 // Of gradients of maxima the Program has no proof by symbols.
 const char* const proved_elsewhere[] = {
     "max_pool2d(float32[1,40,SIZE]:nchw8c, kernel_size=3, stride=2, padding=1)",
+    "max_pool2d(float32[1,2,SIZE], kernel_size=[2,40], stride=2, padding=[1,20])",
+    "avg_pool2d(float32[1,2,SIZE], kernel_size=[2,40], stride=1, padding=[1,20], count_include_pad=False)",
     "avg_pool2d_backward(float32[1,9,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, "
     "count_include_pad=False)",
 };

@@ -56,16 +56,18 @@ class Enumeration {
   }
 
  private:
-  // Whole vectors, whatever rows may come.
+  // Whole vectors, whatever rows may come; fewer lanes, and so fewer kinds of tiles, where their code would
+  // be too long.
   std::vector<Schedule> run_any_size() {
-    schedule_.lanes = layer_.most_lanes(row_lanes);
     std::vector<Scan> scans = {Scan::rolling, Scan::rows_first, Scan::tap_by_tap};
     if (dim_.stride > 1) std::swap(scans[0], scans[1]);
-    for (const Scan scan : scans)
-      for (const Tail tail : {Tail::mask, Tail::overlap}) {
-        own_.scan = scan;
-        add_tail(tail);
-      }
+    for (schedule_.lanes = layer_.most_lanes(row_lanes); schedule_.lanes > 0 && found_.empty();
+         schedule_.lanes /= 2)
+      for (const Scan scan : scans)
+        for (const Tail tail : {Tail::mask, Tail::overlap}) {
+          own_.scan = scan;
+          add_tail(tail);
+        }
     return std::move(found_);
   }
 
@@ -204,7 +206,8 @@ class Enumeration {
 
 Offer offer_channels_first(const Layer& layer, size_t most) {
   if (!reads_adjacent_columns(layer.nest())) return {};
-  if (are_windows_far_apart(layer)) return {{}, "windows are long and far apart: window_rows"};
+  if (are_windows_far_apart(layer) && !layer.nest().has_any_size())
+    return {{}, "windows are long and far apart: window_rows"};
   return {channels_first_schedules(layer, most)};
 }
 

@@ -147,8 +147,9 @@ class RowCode {
   const TapPlans& tap_plans(const Tile& tile, const TileTaps& taps);
   std::optional<TapPlans> tap_plans_;    // of the present tile, once asked for
   std::optional<Address> plane_, ends_;  // scratch memory for the rows of a tile of several vectors
-  static constexpr int64_t most_masks = 2 * RowRules::unroll_columns;
+  static constexpr size_t usual_masks = 2 * RowRules::unroll_columns;
   std::optional<Address> masks_;  // of all sizes: scratch memory for those of a tile
+  size_t masks_held_ = 0;         // for so many
   std::vector<DimOfSize> sizes_;
   ColumnsOfSize columns_ = {};
   Value first_seen_ = no_value;  // of all sizes: the offset of the first tap inside the image

@@ -33,8 +33,9 @@ void RowCode::emit_any_size() {
   else
     emit_inside(cursor);
   // Tiles of whole pixels cover all of a row, and masked ones of gradients.
-  if (backward_ && !masks) emit_outside(cursor);
-  if (dim_.kind == DimKind::pool)
+  if ((backward_ && !masks) || rules_.is_long())
+    emit_outside(cursor);
+  else if (dim_.kind == DimKind::pool)
     emit_single(cursor, masks ? columns_.masked_begin : columns_.whole_begin,
                 masks ? columns_.masked_end : columns_.whole_end);
   low_.close(loops);
@@ -301,7 +302,10 @@ bool RowCode::hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps) {
   // Quotients of integers take some masks themselves.
   const size_t free_masks = reducer_.facts().extra_registers > 0 ? 2 : 4;
   const size_t registers = masks_are_free() ? free_masks : rules_.spare_vectors(starts.size());
-  if (starts.size() > registers && !masks_) masks_ = b_.add_scratch(most_masks * info(b_.isa()).vector_bytes);
+  if (starts.size() > registers && starts.size() > masks_held_) {
+    masks_held_ = std::max(starts.size(), usual_masks);
+    masks_ = b_.add_scratch(static_cast<int64_t>(masks_held_) * info(b_.isa()).vector_bytes);
+  }
   seen.hold(type, starts, registers, masks_.value_or(Address{}));
   return starts.size() < registers;
 }

@@ -1,4 +1,4 @@
-// RowCode: what gradients have of their own in code for all sizes.
+// RowCode: what gradients have of their own in code for all sizes, and rows of long windows.
 #include <set>
 
 #include "ir/schedules/lanes/lanes_apart.h"
@@ -11,7 +11,8 @@ namespace pooljit::ir {
 void RowCode::emit_outside(Cursor cursor) {
   const Value usual = cursor.full;
   const Value whole = b_.isub(columns_.whole_end, columns_.whole_begin);
-  const Value count = b_.isub(columns_.stored_end, b_.imul(whole, b_.iconst(dim_.stride)));
+  const Value count = backward_ ? b_.isub(columns_.stored_end, b_.imul(whole, b_.iconst(dim_.stride)))
+                                : b_.isub(sizes_.back().outputs, whole);
   for (size_t i = 0; i < outer_; ++i) cursor.windows.push_back({});  // of rows: opened inside
   int loops = low_.open_table(cursor, low_.word(low_.layout().column(SizeLayout::outside)), count);
   loops += low_.open_outputs(cursor);

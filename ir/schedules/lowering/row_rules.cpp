@@ -179,9 +179,11 @@ bool RowRules::suits_any_size() const {
   // Outputs that lie apart are stored one by one, and not masked.
   const bool are_stored =
       columns_adjacent(nest_) || (schedule_.tail == Tail::overlap && reads_adjacent_columns(nest_));
-  return nest_.extents == Extents::any && schedule_.tail != Tail::split && are_stored && !is_long() &&
-         !is_shared && !masks_indices && !leaves_pixels && !leaves_operands && !masks_divisors &&
-         reads_columns && places_of_tile(dim_, schedule_.lanes) > 0;
+  // The taps of long rows are in loops, which mask nothing.
+  const bool loops_alone = schedule_.tail == Tail::overlap && schedule_.scan == RowSchedule::Scan::tap_by_tap;
+  return nest_.extents == Extents::any && schedule_.tail != Tail::split && are_stored &&
+         (!is_long() || loops_alone) && !is_shared && !masks_indices && !leaves_pixels && !leaves_operands &&
+         !masks_divisors && reads_columns && places_of_tile(dim_, schedule_.lanes) > 0;
 }
 
 size_t RowRules::spare_vectors(size_t vectors) const {

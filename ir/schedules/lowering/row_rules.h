@@ -48,6 +48,7 @@ class RowRules {
   // Taps of the outer dimensions that straight-line code takes.
   int64_t unroll_limit() const;
   bool is_long() const { return is_long(dim_); }
+  static bool is_long(const NestDim& row) { return row.kind == DimKind::pool && row.kernel > unroll_columns; }
   // Outputs of a row that vectors may cover. The others are done one by one.
   int64_t overlappable() const;
 
@@ -80,8 +81,6 @@ class RowRules {
   static constexpr int64_t unroll_columns = 32;  // longer kernels loop, with borders from the run table
 
  private:
-  static bool is_long(const NestDim& row) { return row.kind == DimKind::pool && row.kernel > unroll_columns; }
-
   static constexpr size_t most_tiles = 40;  // in the code of a row
   // ... and steps in that code: a few instructions each.
   static constexpr int64_t most_steps = int64_t{1} << 14;
