@@ -113,9 +113,6 @@ Result<PoolNest> general_nest(const PoolNest& sized, Extents extents) {
     return refused("gradients of such windows");
   if (!sized.is_backward() && !std::ranges::all_of(sized.dims, follow ? is_dense : is_pool))
     return refused("such windows");
-  // Also in a window whose rows are as long as the size says.
-  if (sized.indices && (follow || sized.index_scope != IndexScope::window) && bytes(sized.indices->dtype) < 4)
-    return refused("such narrow indices");
   PoolNest any = sized;
   any.extents = extents;
   for (NestDim& dim : any.dims) dim = stand_in(dim, extents, most_following(sized));
