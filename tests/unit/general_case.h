@@ -40,12 +40,15 @@ inline std::string name(const Extents& extents) { return fmt::format("{}", fmt::
 
 // Numbers whose sums are exact, some of them NaN; tenths: floats whose sums are not.
 template <typename Random>
-void fill(std::vector<std::byte>& bytes, ir::DType dtype, Random& random, bool tenths = false) {
+void fill(std::vector<std::byte>& bytes, ir::DType dtype, Random& random, bool tenths = false,
+          bool signed_zeros = false) {
   const auto width = static_cast<size_t>(ir::bytes(dtype));
   for (size_t i = 0; i + width <= bytes.size(); i += width) {
     const int64_t number = static_cast<int64_t>(random() % 9) - 4;
     const bool is_rare = random() % 50 == 0;
-    const double real = tenths ? 0.1 * static_cast<double>(random() % 1000) : static_cast<double>(number);
+    const double small =
+        signed_zeros && number == 0 && random() % 2 == 0 ? -0.0 : static_cast<double>(number);
+    const double real = tenths ? 0.1 * static_cast<double>(random() % 1000) : small;
     const int64_t bits = is_float(dtype) ? ir::float_bits(dtype, is_rare && !tenths ? NAN : real)
                                          : ir::lane_bits(dtype, is_rare ? number * 31 : number);
     std::memcpy(&bytes[i], &bits, width);
@@ -70,7 +73,7 @@ struct Case {
     words.push_back(*made);
     std::mt19937 random(static_cast<unsigned>(nest.dims[0].input));
     input.resize(static_cast<size_t>(runtime::input_view(nest, batch).span_bytes()));
-    fill(input, nest.input.dtype, random, tenths);
+    fill(input, nest.input.dtype, random, tenths, nest.zeros == ir::ZeroRule::first);
     if (nest.is_backward() && nest.indices) {
       indices.resize(static_cast<size_t>(runtime::indices_view(nest, batch).span_bytes()));
       fill_with_positions(random);

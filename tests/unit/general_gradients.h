@@ -133,6 +133,22 @@ inline const Layer following_index_layers[] = {
     {"adaptive_max_pool2d(float32[2,24,SIZE]:nhwc, output_size=[3,2], return_indices=True, "
      "index_scope=window)",
      sizes_2d},
+    {"adaptive_max_pool2d(bfloat16[2,24,SIZE]:nhwc, output_size=[3,2], return_indices=True, "
+     "index_dtype=uint8, index_scope=window)",
+     sizes_2d},
+    {"adaptive_max_pool2d(uint8[2,8,SIZE]:nchw8c, output_size=[3,9], return_indices=True, "
+     "index_dtype=uint8, index_scope=window, output_layout=nchw)",
+     sizes_2d},
+    {"global_min_pool2d(float64[2,7,SIZE], return_indices=True, index_dtype=uint8, index_scope=window)",
+     {{8, 8}, {1, 1}, {2, 3}, {7, 7}, {1, 250}, {15, 17}}},
+    {"adaptive_max_pool2d(int16[2,3,SIZE], output_size=3, return_indices=True, index_dtype=uint8, "
+     "index_scope=window)",
+     {{8, 8}, {1, 1}, {2, 5}, {7, 31}, {4, 150}, {16, 20}}},
+    {"global_max_pool2d(int64[2,5,SIZE], return_indices=True, index_scope=tensor, storage_order=1)",
+     sizes_of_planes},
+    {"adaptive_max_pool2d(float32[2,3,SIZE], output_size=[4,7], return_indices=True, index_scope=tensor, "
+     "storage_order=1)",
+     sizes_of_lines},
 };
 inline const Layer following_between_layouts[] = {
     {"global_avg_pool2d(float32[2,20,SIZE], output_layout=nchw16c)", sizes_of_planes},

@@ -331,13 +331,6 @@ TEST(General, WrongWordsOfRowsAreFound) {
 }
 
 TEST(General, RefusesWhatItDoesNotDo) {
-  for (const char* text :
-       {"adaptive_max_pool2d(float32[1,9,SIZE], output_size=3, return_indices=True, index_dtype=uint8, "
-        "index_scope=window)"}) {
-    const auto general = general_nest(make_nest(spec_at(text, {8, 8})), extents_of(text));
-    ASSERT_FALSE(general) << text;
-    EXPECT_EQ(general.error().id, "general.unsupported") << text;
-  }
   // Stores past the caches ask for an alignment that a size decides; rooms between members, for a plane.
   const PoolNest sized = make_nest(spec_at(
       "pools(float32[1,16,SIZE]:nhwc, max_pool2d(kernel_size=3), max_pool2d(kernel_size=5))", {8, 8}));

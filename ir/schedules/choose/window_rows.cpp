@@ -85,7 +85,7 @@ std::vector<Schedule> all_tails_of(const Layer& layer, const Schedule& schedule,
 
 // Code for all sizes.
 Offer offer_any_size(const Layer& layer) {
-  const bool by_lines = WindowLines::suits(layer.nest());
+  const bool by_lines = WindowLines::suits(with_joined_rows(layer));
   Schedule schedule = schedule_of(Family::window_rows);
   schedule.lanes = layer.most_lanes(by_lines ? LaneUse::moved : LaneUse::joined);
   schedule.tail = layer.can_mask() ? Tail::mask : Tail::overlap;

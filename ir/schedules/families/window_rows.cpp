@@ -333,15 +333,14 @@ Result<Program> lower_window_rows(const Layer& layer, const Schedule& schedule) 
     return tl::unexpected(checked.error());
   const PoolNest nest = with_joined_rows(layer);
   Builder builder(print(schedule), layer.isa());
-  const bool by_lines = WindowLines::suits(nest);
+  const bool by_lines = WindowLines::suits(nest), has_indices = layer.nest().indices.has_value();
   const auto reducer = make_reducer(nest, builder, by_lines ? LaneUse::moved : window_rows_lanes);
   if (by_lines)
     WindowLines(nest, WindowRowsSchedule(schedule), builder, **reducer).emit();
   else if (nest.has_any_size())
-    WindowRowsAnySize(nest, WindowRowsSchedule(schedule), builder, **reducer).emit();
+    WindowRowsAnySize(nest, WindowRowsSchedule(schedule), builder, **reducer, has_indices).emit();
   else
-    WindowRows(nest, WindowRowsSchedule(schedule), builder, **reducer, layer.nest().indices.has_value())
-        .emit();
+    WindowRows(nest, WindowRowsSchedule(schedule), builder, **reducer, has_indices).emit();
   return builder.finish();
 }
 

@@ -25,7 +25,7 @@ int room_for_states(const PoolNest& nest, const ReductionFacts& facts, Isa isa) 
 
 // States of one window that need not wait for each other.
 size_t states_of_window(const PoolNest& nest, const ReductionFacts& facts, Isa isa) {
-  if (nest.indices) return 1;
+  if (joins_whole_states(nest)) return 1;
   const int most = room_for_states(nest, facts, isa) / vectors_of_state(facts);
   return std::bit_floor(static_cast<unsigned>(std::clamp(most, 1, int{most_row_states})));
 }
@@ -42,7 +42,7 @@ int64_t channels_at_once(const PoolNest& nest, const ReductionFacts& facts, Isa 
 }  // namespace
 
 Result<void> WindowRowsAnySize::check(const Layer& layer, const WindowRowsSchedule& schedule) {
-  const PoolNest& nest = layer.nest();
+  const PoolNest nest = with_joined_rows(layer);
   const ReductionFacts& facts = layer.facts(LaneUse::joined);
   if (nest.extents != Extents::any_windows || !has_rows_of_windows(nest, facts))
     return unsupported(
@@ -56,7 +56,7 @@ Result<void> WindowRowsAnySize::check(const Layer& layer, const WindowRowsSchedu
                             nest.output.channel_block == 1 && together <= most_windows_together(layer) &&
                             std::has_single_bit(static_cast<unsigned>(together));
   if (together == 1 ||
-      (are_channels && !nest.indices && channels_at_once(nest, facts, layer.isa(), together) > 0))
+      (are_channels && !joins_whole_states(nest) && channels_at_once(nest, facts, layer.isa(), together) > 0))
     return {};
   return unsupported(
       "schedule.together",
@@ -66,7 +66,7 @@ Result<void> WindowRowsAnySize::check(const Layer& layer, const WindowRowsSchedu
 }
 
 WindowRowsAnySize::WindowRowsAnySize(const PoolNest& nest, const WindowRowsSchedule& schedule,
-                                     Builder& builder, Reducer& reducer)
+                                     Builder& builder, Reducer& reducer, bool stores_indices)
     : nest_(nest),
       schedule_(schedule),
       type_(Type::vec(nest.input.dtype, schedule.lanes)),
@@ -75,7 +75,9 @@ WindowRowsAnySize::WindowRowsAnySize(const PoolNest& nest, const WindowRowsSched
       b_(builder),
       reducer_(reducer),
       low_(nest, builder, reducer),
-      lanes_(nest, builder, reducer) {}
+      lanes_(nest, builder, reducer) {
+  if (!stores_indices) low_.leave_indices();
+}
 
 void WindowRowsAnySize::emit() {
   together_ > 1 ? emit_channels() : emit_windows();

@@ -19,8 +19,9 @@ class WindowRowsAnySize {
  public:
   static Result<void> check(const Layer& layer, const WindowRowsSchedule& schedule);
 
+  // stores_indices: of a nest with indices; false where with_joined_rows() has added them.
   WindowRowsAnySize(const PoolNest& nest, const WindowRowsSchedule& schedule, Builder& builder,
-                    Reducer& reducer);
+                    Reducer& reducer, bool stores_indices);
   // Emits the whole Program.
   void emit();
 

@@ -18,7 +18,7 @@ constexpr int columns_at_once = SizeLayout::vectors_of_group;
 }  // namespace
 
 bool WindowLines::suits(const PoolNest& general) {
-  return general.extents == Extents::any_windows && general.dims.size() > 1 && !general.indices &&
+  return general.extents == Extents::any_windows && general.dims.size() > 1 && !joins_whole_states(general) &&
          !is_one_window(general);
 }
 

@@ -181,16 +181,14 @@ bool are_windows_unlike(const PoolNest& nest) {
 
 bool has_places(const PoolNest& nest) {
   return nest.indices || (nest.is_extreme() && nest.zeros == ZeroRule::first && is_float(nest.input.dtype) &&
-                          !nest.has_any_size() && !nest.is_backward());
+                          !nest.is_backward());
 }
 
-bool joins_whole_states(const PoolNest& nest) {
-  return nest.indices || (nest.is_sum() && is_wide_sum(nest) && !nest.has_any_size());
-}
+bool joins_whole_states(const PoolNest& nest) { return nest.indices || (nest.is_sum() && is_wide_sum(nest)); }
 
 PoolNest with_joined_rows(const Layer& layer) {
-  if (layer.nest().has_any_size()) return layer.nest();  // by words of the size
-  PoolNest nest = joined(layer);
+  // Code for all sizes joins rows by words of the size.
+  PoolNest nest = layer.nest().has_any_size() ? layer.nest() : joined(layer);
   if (!nest.indices && has_places(nest)) {
     nest.indices = nest.output;
     nest.indices->dtype = DType::i32;
@@ -230,8 +228,10 @@ Result<void> check_tail_of_any_size(const Layer& layer, const WindowRowsSchedule
 }
 
 bool has_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts) {
-  // The order of the taps does not matter where their places decide, which then count row by row.
-  const bool any_order = nest.indices ? !nest.column_major : facts.any_order || joins_whole_states(nest);
+  // The order of the taps does not matter where their places decide, which then count row by row. Those of
+  // the stand-ins always do.
+  const bool any_order =
+      nest.indices ? !nest.column_major || nest.has_any_size() : facts.any_order || joins_whole_states(nest);
   return !nest.is_backward() && any_order && has_vector_columns(nest) &&
          (!nest.has_any_size() || row_tap_stride(nest) == 1);
 }
