@@ -99,15 +99,15 @@ bool has_short_windows(const ir::PoolNest& sized, const ir::Schedule& schedule) 
          row.input < short_window * row.output;
 }
 
-// Gradients of rows that fill half a vector, 0.3 to 1 times as fast. Adaptive ones take some time for each of
-// at most twice as many stretches of a row as it has windows.
+// Gradients of rows that fill half a vector, 0.3 to 1 times as fast; of few outputs, where these go one by
+// one. Adaptive ones take some time for each of at most twice as many stretches of a row as it has windows.
 bool suits_gradient(const ir::PoolNest& sized, const ir::Schedule& schedule, bool follows) {
-  constexpr double saved_seconds_of_stretch = 12e-9, least_seconds = 50e-6;
-  if (!follows) return 2 * outputs_of_row(sized, schedule) >= schedule.lanes;
+  constexpr double saved_seconds_of_stretch = 12e-9, saved_seconds_of_output = 2e-9, least_seconds = 50e-6;
+  if (!follows && schedule.lanes > 1) return 2 * outputs_of_row(sized, schedule) >= schedule.lanes;
   const ir::NestDim& row = sized.dims.back();
-  double stretches = double(sized.channels) * double(std::min(row.output, 2 * row.input));
-  for (size_t i = 0; i + 1 < sized.dims.size(); ++i) stretches *= double(sized.dims[i].output);
-  return stretches * saved_seconds_of_stretch < least_seconds;
+  double parts = double(sized.channels) * double(follows ? std::min(row.output, 2 * row.input) : row.output);
+  for (size_t i = 0; i + 1 < sized.dims.size(); ++i) parts *= double(sized.dims[i].output);
+  return parts * (follows ? saved_seconds_of_stretch : saved_seconds_of_output) < least_seconds;
 }
 
 }  // namespace

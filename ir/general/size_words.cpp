@@ -35,6 +35,14 @@ std::vector<Run> runs_of_size(const PoolNest& general, const NestDim& dim) {
   return all;
 }
 
+// Of a gradient: a window hangs over columns that a negative padding cuts off, which take nothing of it.
+// Tiles, which know all windows of a column, would add it.
+bool reaches_cropped(const NestDim& dim) {
+  if (dim.kind != DimKind::gather || dim.pad_end >= 0 || dim.input == 0) return false;
+  const int64_t last = (dim.input - 1) * dim.stride - dim.pad_begin + (dim.kernel - 1) * dim.dilation;
+  return last >= dim.output + dim.pad_end;
+}
+
 // How the rows of the nests relate to the layer's.
 enum class Rows : uint8_t { as_they_are, joined, of_pixels };
 
@@ -64,9 +72,9 @@ class Writer {
     for (const View& view : operand_views(sized_)) write_view(operand++, view);
     if (sized_.is_backward() && !gradient_facts(sized_))
       return unsupported("general.window", "indices beyond 2^31", "compile the layer for this size");
-    if (const NestDim& row = sized_.dims.back();
-        row.kind == DimKind::gather && layout_.has_columns() && row.pad_end < 0)
-      return unsupported("general.window", "columns that no window sees", "compile the layer for this size");
+    if (layout_.has_columns() && reaches_cropped(sized_.dims.back()))
+      return unsupported("general.window", "windows that reach columns which are cropped",
+                         "compile the layer for this size");
     if (const int64_t columns = sized_.dims.back().input; is_line_too_long(columns))
       return unsupported("general.window", fmt::format("a row of {} columns", columns),
                          "compile the layer for this size");

@@ -157,8 +157,28 @@ inline const Layer following_between_layouts[] = {
      sizes_of_lines},
     {"global_avg_pool2d(float32[2,24,SIZE]:nhwc, output_layout=nchw)", sizes_2d},
     {"adaptive_max_pool2d(float32[2,24,SIZE]:nhwc, output_size=[3,2], output_layout=nchw)", sizes_2d},
+    {"adaptive_avg_pool2d_backward(float16[2,9,SIZE], output_size=3, output_layout=nhwc)",
+     sizes_of_adaptive_gradients},
+    {"adaptive_max_pool2d_backward(float32[2,9,SIZE], output_size=[3,7], output_layout=nchw8c)",
+     sizes_of_adaptive_gradients},
     {"adaptive_avg_pool2d_backward(float32[2,24,SIZE]:nhwc, output_size=[3,7], output_layout=nchw)",
      sizes_of_adaptive_gradients},
+};
+
+// Gradients along rows, output by output.
+inline const std::vector<Extents> sizes_of_far_gradients = {{9, 18}, {9, 9}, {11, 20}, {18, 160}};
+inline const Layer one_by_one_gradient_layers[] = {
+    {"max_pool2d_backward(float64[2,2,SIZE], kernel_size=3, stride=9)", sizes_of_far_gradients},
+    {"max_pool2d_backward(float32[2,2,SIZE], kernel_size=[2,40], stride=1, padding=[0,20])",
+     {{8, 80}, {2, 1}, {3, 41}}},
+    {"min_pool2d_backward(bfloat16[2,2,SIZE], kernel_size=[2,33], stride=[1,40], padding=[0,16], "
+     "index_scope=window)",
+     {{8, 80}, {2, 1}, {3, 90}}},
+    {"avg_pool2d_backward(float32[2,2,SIZE], kernel_size=20, stride=20, padding=4, count_include_pad=False, "
+     "ceil_mode=True)",
+     {{24, 48}, {12, 12}, {20, 70}}},
+    {"sum_pool2d_backward(float16[2,2,SIZE], kernel_size=[2,40], stride=[1,2], padding=[0,0,0,-3])",
+     {{8, 80}, {2, 43}, {3, 90}}},
 };
 
 // Gradients along rows: tiles at their ends and between, of whole periods of the strides; padding that is no
@@ -169,6 +189,15 @@ inline const std::vector<Extents> sizes_of_padded_gradients = {{8, 8},  {1, 1}, 
                                                                {1, 33}, {3, 64}, {5, 150}, {6, 19}, {2, 97}};
 
 inline const Layer row_gradient_layers[] = {
+    // Columns behind all that windows see.
+    {"max_pool2d_backward(bfloat16[2,2,SIZE], kernel_size=5, stride=2, padding=[0,0,-1,-1])",
+     {{8, 8}, {6, 6}, {7, 7}, {9, 13}, {6, 33}, {7, 64}}},
+    {"max_pool2d_backward(float32[2,2,SIZE], kernel_size=[2,3], stride=[1,3], padding=[0,1,0,-7])",
+     {{8, 16}, {2, 10}, {3, 11}, {4, 40}, {2, 151}}},
+    {"max_pool2d_backward(float16[2,2,SIZE], kernel_size=5, stride=2, padding=[0,0,-1,-1], ceil_mode=True)",
+     {{8, 8}, {6, 6}, {9, 12}, {6, 30}, {7, 64}}},
+    {"max_pool2d_backward(float32[2,2,SIZE], kernel_size=2, stride=1, padding=[0,0,0,-40])",
+     {{8, 50}, {2, 42}, {3, 43}, {2, 80}, {3, 151}}},
     {"max_pool2d_backward(float32[2,3,SIZE], kernel_size=2)", sizes_of_gradients},
     {"max_pool2d_backward(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)", sizes_of_padded_gradients},
     {"max_pool2d_backward(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_of_padded_gradients},
@@ -214,6 +243,9 @@ inline const Layer row_gradient_layers[] = {
 
 // Outputs at the ends of the rows are added one by one.
 inline const Layer uneven_gradient_layers[] = {
+    {"avg_pool2d_backward(float32[2,2,SIZE], kernel_size=[2,3], stride=[1,2], padding=[0,1,0,-9], "
+     "count_include_pad=False)",
+     {{8, 20}, {2, 12}, {3, 13}, {4, 40}, {2, 151}}},
     {"avg_pool2d_backward(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_of_padded_gradients},
     {"avg_pool2d_backward(float32[2,2,SIZE], kernel_size=3, stride=2, padding=1, "
      "count_include_pad=False, ceil_mode=True)",

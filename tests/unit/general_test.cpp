@@ -21,6 +21,7 @@
 #include "proof/program/prove.h"
 #include "runtime/cpu_features.h"
 #include "runtime/engines.h"
+#include "runtime/sized_code.h"
 #include "tests/unit/general_case.h"
 #include "tests/unit/general_gradients.h"
 
@@ -93,6 +94,10 @@ TEST(General, GradientsOfRows) {
   for (const Layer& layer : row_gradient_layers) check(layer);
   for (const Layer& layer : uneven_gradient_layers)
     check(layer, /*has_exact_code=*/true, /*adds_alike=*/false);
+}
+
+TEST(General, GradientsOneByOne) {
+  for (const Layer& layer : one_by_one_gradient_layers) check(layer, /*has_exact_code=*/false);
 }
 
 TEST(General, GradientsOfWindowsThatFollowTheSize) {
@@ -330,6 +335,20 @@ TEST(General, WrongWordsOfRowsAreFound) {
   }
 }
 
+// The reason is that of the rule that refuses the layer, on all instruction sets.
+TEST(General, RefusalsNameTheirReason) {
+  const auto spec = frontend::parse_spec("sum_pool2d(int8[2,4,H,W], kernel_size=3, strides=[1296,144,16,2])",
+                                         frontend::FreeDims::allowed);
+  ASSERT_TRUE(spec) << to_string(spec.error());
+  for (const ir::IsaInfo& isa : ir::isa_table) {
+    const auto nest = runtime::general_nest_of(*spec, {runtime::Engine::interpreter, isa.isa, std::nullopt});
+    ASSERT_FALSE(nest);
+    EXPECT_EQ(nest.error().id, "general.unsupported");
+    EXPECT_NE(nest.error().message.find("channels that lie next to each other"), std::string::npos)
+        << nest.error().message;
+  }
+}
+
 TEST(General, RefusesWhatItDoesNotDo) {
   // Stores past the caches ask for an alignment that a size decides; rooms between members, for a plane.
   const PoolNest sized = make_nest(spec_at(
@@ -341,24 +360,17 @@ TEST(General, RefusesWhatItDoesNotDo) {
   EXPECT_EQ(lower(pools.members[0], streamed, ir::Isa::avx2).error().id, "schedule.stores");
   for (const ir::Schedule& one : {fused, chained})
     EXPECT_EQ(lower(pools, one, ir::Isa::avx2).error().id, "schedule.sizes") << print(one);
-  // Of rows, windows of up to 32 columns.
-  for (const char* text : {"max_pool2d(float32[1,9,SIZE], kernel_size=[1,40])",
-                           "global_max_pool2d(float32[1,9,SIZE], zeros=first)"}) {
-    const auto rows = general_nest(make_nest(spec_at(text, {8, 40})), extents_of(text));
-    ASSERT_TRUE(rows) << to_string(rows.error());
-    const auto program =
-        lower(*rows, ir::enumerate_schedules(*rows, ir::Isa::avx2, 1).front(), ir::Isa::avx2);
-    ASSERT_FALSE(program) << text;
-    EXPECT_EQ(program.error().id, "schedule.sizes");
-  }
   // Windows that follow the extents are counted up to a bound, and so are the columns of a line of them.
   for (const auto& [text, size] : {std::pair("global_max_pool2d(float32[1,9,SIZE]:nhwc)", Extents{2, 300}),
                                    {"global_avg_pool2d(float32[1,9,SIZE])", {257, 2}},
                                    {"global_avg_pool1d(float32[1,9,SIZE])", {16385}},
                                    {"global_avg_pool2d(uint8[1,9,SIZE])", {182, 2}},
-                                   {"adaptive_max_pool2d(float32[1,9,SIZE], output_size=9)", {9, 2049}}}) {
+                                   {"adaptive_max_pool2d(float32[1,9,SIZE], output_size=9)", {9, 2049}},
+                                   {"max_pool2d_backward(float32[1,9,SIZE], kernel_size=5, stride=2, "
+                                    "padding=[0,0,-1,-1], ceil_mode=True)",
+                                    {9, 13}}}) {
     const PoolNest large = make_nest(spec_at(text, size));
-    const auto words = size_words(*general_nest(large, ir::Extents::any_windows), large);
+    const auto words = size_words(*general_nest(large, extents_of(text)), large);
     ASSERT_FALSE(words) << text;
     EXPECT_EQ(words.error().id, "general.window") << text;
   }

@@ -80,6 +80,7 @@ class RowCode {
   void emit_inside(const Cursor& cursor);
   void emit_single(const Cursor& cursor, Value begin, Value end);
   void emit_outside(Cursor cursor);
+  void emit_one_by_one(Cursor cursor);
   void emit_stretches(Cursor cursor);
   void emit_stretch(const Cursor& cursor, Value row);
   void emit_alike(Cursor cursor, int lanes, Value output, Value valid);

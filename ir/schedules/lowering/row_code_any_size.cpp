@@ -11,6 +11,7 @@ namespace pooljit::ir {
 void RowCode::emit_any_size() {
   Cursor cursor = low_.start();
   if (nest_.extents == Extents::any_windows) return emit_stretches(cursor);
+  if (rules_.takes_all_one_by_one()) return emit_one_by_one(cursor);
   read_size();
   const int batches = low_.open_batch(cursor);
   const Cursor batch = cursor;

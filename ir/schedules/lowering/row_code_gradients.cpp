@@ -32,6 +32,20 @@ void RowCode::emit_outside(Cursor cursor) {
   low_.close(loops);
 }
 
+// Gradients whose tiles would not hold the outputs that their windows repeat after, or have too much code.
+void RowCode::emit_one_by_one(Cursor cursor) {
+  int loops = low_.open_batch(cursor);
+  loops += low_.open_channels(cursor);
+  for (size_t i = 0; i <= outer_; ++i) {
+    loops += low_.open_runs(cursor, /*task=*/i == 0);
+    loops += low_.open_outputs(cursor);
+  }
+  const Lanes one = Lanes::channels(1);
+  low_.store(cursor, reduce_alike(cursor, one), one);
+  low_.close(loops);
+  b_.ret();
+}
+
 // Over all taps, of outputs that have the same windows.
 State RowCode::reduce_alike(const Cursor& cursor, const Lanes& lanes) {
   const Value own = low_.chooses() ? low_.own_index(cursor, lanes) : no_value;

@@ -24,10 +24,11 @@ Result<void> no_rows_together() {
 
 // Gradients of windows that follow the extents, in code for all sizes.
 Result<void> check_following(const Layer& layer, const RowSchedule& schedule) {
-  const bool masks = schedule.tail == Tail::mask && layer.can_mask();
+  const bool masks =
+      schedule.tail == Tail::mask && layer.can_mask() && RowRules::columns_adjacent(layer.nest());
   if (schedule.scan == RowSchedule::Scan::tap_by_tap && (masks || schedule.tail == Tail::overlap) &&
       schedule.rows_together == 1 && schedule.vectors_side_by_side == 1 &&
-      RowRules::columns_adjacent(layer.nest()) && layer.nest().input.strides.back() == 1)
+      reads_adjacent_columns(layer.nest()) && layer.nest().input.strides.back() == 1)
     return {};
   return unsupported(
       "schedule.sizes",

@@ -59,7 +59,12 @@ bool RowRules::columns_adjacent(const PoolNest& nest) {
 
 int RowRules::tile_lanes() const { return schedule_.lanes * schedule_.vectors_side_by_side; }
 
+bool RowRules::takes_all_one_by_one() const {
+  return nest_.extents == Extents::any && nest_.is_backward() && schedule_.lanes == 1;
+}
+
 bool RowRules::is_short() const {
+  if (takes_all_one_by_one()) return true;
   return (dim_.kind == DimKind::pool || listed_taps() <= unroll_columns) && tile_count(row_) <= most_tiles &&
          (steps_in_code(false) <= most_steps || steps_in_code(true) <= most_steps);
 }
@@ -183,7 +188,8 @@ bool RowRules::suits_any_size() const {
   const bool loops_alone = schedule_.tail == Tail::overlap && schedule_.scan == RowSchedule::Scan::tap_by_tap;
   return nest_.extents == Extents::any && schedule_.tail != Tail::split && are_stored &&
          (!is_long() || loops_alone) && !is_shared && !masks_indices && !leaves_pixels && !leaves_operands &&
-         !masks_divisors && reads_columns && places_of_tile(dim_, schedule_.lanes) > 0;
+         !masks_divisors && reads_columns &&
+         (takes_all_one_by_one() || places_of_tile(dim_, schedule_.lanes) > 0);
 }
 
 size_t RowRules::spare_vectors(size_t vectors) const {

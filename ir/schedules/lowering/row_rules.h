@@ -43,6 +43,8 @@ class RowRules {
   // True if code for all sizes can use the schedule: rows one by one, sums of floats in the order of code for
   // one size.
   bool suits_any_size() const;
+  // True for gradients in one lane, in code for all sizes: the run tables tell the windows of all outputs.
+  bool takes_all_one_by_one() const;
   // Vector registers that remain beside a tile of so many vectors.
   size_t spare_vectors(size_t vectors) const;
   // Taps of the outer dimensions that straight-line code takes.
