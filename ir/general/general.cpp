@@ -27,9 +27,18 @@ constexpr int64_t most_averaged_bytes[] = {(1 << 15) - 1, 181, 31};
 // Of a gradient, whose inputs are the windows, as many as at any size.
 constexpr int64_t all_inputs = 0;
 
+// Maxima sum nothing; offsets of indices fit into 32 bits.
+int64_t most_taps_of_maxima(const PoolNest& sized) {
+  const bool is_nhwc = sized.index_scope == IndexScope::nhwc || sized.index_scope == IndexScope::nhwc_batch;
+  const int counts_channels = sized.indices && is_nhwc;
+  const int bits = 30 - counts_channels * std::bit_width(static_cast<uint64_t>(sized.channels));
+  return int64_t{1} << bits / static_cast<int>(sized.dims.size());
+}
+
 int64_t most_following(const PoolNest& sized) {
   if (sized.is_backward()) return all_inputs;
   const size_t number = sized.dims.size() - 1;
+  if (sized.is_extreme()) return most_taps_of_maxima(sized);
   const bool averages_bytes = sized.divides() && !sized.quantization && bytes(sized.input.dtype) == 1;
   return averages_bytes ? most_averaged_bytes[number] : most_following_taps[number];
 }

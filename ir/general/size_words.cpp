@@ -43,6 +43,13 @@ bool reaches_cropped(const NestDim& dim) {
   return last >= dim.output + dim.pad_end;
 }
 
+// Each has a row of the words.
+bool has_many_outside(const NestDim& row) {
+  constexpr int64_t many = 4096;
+  const Interior whole = interior(row);
+  return RowRules::is_long(row) && row.output - (whole.end - whole.begin) > many;
+}
+
 // How the rows of the nests relate to the layer's.
 enum class Rows : uint8_t { as_they_are, joined, of_pixels };
 
@@ -84,6 +91,9 @@ class Writer {
                            "compile the layer for this size");
       write_indices();
     }
+    if (const NestDim& row = sized_.dims.back(); layout_.has_columns() && has_many_outside(row))
+      return unsupported("general.window", "so many windows of different lengths along a row",
+                         "compile the layer for this size");
     if (layout_.has_columns() && general_.extents == Extents::any) write_columns();
     if (layout_.has_columns() && general_.extents == Extents::any_windows)
       sized_.is_backward() ? write_stretches() : write_window_rows();

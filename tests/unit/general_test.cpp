@@ -361,14 +361,18 @@ TEST(General, RefusesWhatItDoesNotDo) {
   for (const ir::Schedule& one : {fused, chained})
     EXPECT_EQ(lower(pools, one, ir::Isa::avx2).error().id, "schedule.sizes") << print(one);
   // Windows that follow the extents are counted up to a bound, and so are the columns of a line of them.
-  for (const auto& [text, size] : {std::pair("global_max_pool2d(float32[1,9,SIZE]:nhwc)", Extents{2, 300}),
-                                   {"global_avg_pool2d(float32[1,9,SIZE])", {257, 2}},
-                                   {"global_avg_pool1d(float32[1,9,SIZE])", {16385}},
-                                   {"global_avg_pool2d(uint8[1,9,SIZE])", {182, 2}},
-                                   {"adaptive_max_pool2d(float32[1,9,SIZE], output_size=9)", {9, 2049}},
-                                   {"max_pool2d_backward(float32[1,9,SIZE], kernel_size=5, stride=2, "
-                                    "padding=[0,0,-1,-1], ceil_mode=True)",
-                                    {9, 13}}}) {
+  for (const auto& [text, size] :
+       {std::pair("adaptive_avg_pool2d(float32[1,9,SIZE]:nhwc, output_size=2)", Extents{2, 700}),
+        {"adaptive_max_pool2d(float32[1,9,SIZE]:nhwc, output_size=2)", {2, 70000}},
+        {"global_avg_pool2d(float32[1,9,SIZE])", {300, 300}},
+        {"global_avg_pool2d(float32[1,9,SIZE])", {257, 255}},
+        {"global_avg_pool1d(float32[1,9,SIZE])", {16385}},
+        {"global_avg_pool2d(uint8[1,9,SIZE])", {182, 182}},
+        {"adaptive_max_pool2d(float32[1,9,SIZE], output_size=9)", {9, 2049}},
+        {"max_pool1d(float32[1,9,SIZE], kernel_size=5000, stride=1, padding=2500)", {9000}},
+        {"max_pool2d_backward(float32[1,9,SIZE], kernel_size=5, stride=2, "
+         "padding=[0,0,-1,-1], ceil_mode=True)",
+         {9, 13}}}) {
     const PoolNest large = make_nest(spec_at(text, size));
     const auto words = size_words(*general_nest(large, extents_of(text)), large);
     ASSERT_FALSE(words) << text;
