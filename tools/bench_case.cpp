@@ -29,10 +29,14 @@ int64_t count_different(const Buffer& a, const Buffer& b, ir::DType dtype, doubl
   });
 }
 
-bool can_measure(const frontend::PoolSpec& spec) {
+// Blocks of channels, and indices that count otherwise, are for kernels beside each other only.
+bool can_measure(const frontend::PoolSpec& spec, Measured beside) {
+  const bool is_for_all = spec.index_scope == ir::IndexScope::plane && channel_block(spec.layout) == 1 &&
+                          channel_block(output_layout(spec)) == 1;
+  const bool is_forward = spec.direction == ir::Direction::forward;
   return !is_pools(spec) && !make_nest(spec).is_norm_gradient() && spec.index_dtype == ir::DType::i64 &&
-         spec.index_scope == ir::IndexScope::plane && channel_block(spec.layout) == 1 &&
-         channel_block(output_layout(spec)) == 1 && (!is_unpool(spec) || output_layout(spec) == spec.layout);
+         (is_for_all || (beside == Measured::beside_kernels && is_forward && spec.epilogue.empty())) &&
+         (!is_unpool(spec) || output_layout(spec) == spec.layout);
 }
 
 // Whether an epilogue can be done in place behind the plain loop: nothing in it converts.
@@ -97,17 +101,18 @@ BenchCase::BenchCase(runtime::KernelPtr kernel, int threads)
       to_(output_view(kernel_->spec())),
       threads_(threads) {}
 
-ir::Result<std::unique_ptr<BenchCase>> BenchCase::make(runtime::KernelPtr kernel, int threads) {
+ir::Result<std::unique_ptr<BenchCase>> BenchCase::make(runtime::KernelPtr kernel, int threads,
+                                                       Measured beside) {
   if (kernel->spec().batch == 0)
     return ir::invalid("bench.empty", "a batch of 0 is no work to measure", "give the spec a batch of 1");
   if (kernel->spec().output_dtype || kernel->spec().quantized || !has_plain_epilogue(kernel->spec()))
     return ir::unsupported("bench.conversion", "the plain loop converts and requantizes nothing",
                            "leave output_dtype and scales out; give epilogues to float32 or float64 only");
-  if (!can_measure(kernel->spec()))
+  if (!can_measure(kernel->spec(), beside))
     return ir::unsupported(
         "bench.no_plain_loop", "nothing that bench compares with does this",
         "give a layer of nchw or nhwc with int64 indices of the plane, other than an unpool of two layouts "
-        "or a gradient of a norm");
+        "or a gradient of a norm; with --peers none also forward layers of blocks and indices of the tensor");
   std::unique_ptr<BenchCase> bench(new BenchCase(std::move(kernel), threads));
   if (auto ok = bench->allocate(); !ok) return tl::unexpected(ok.error());
   bench->fill_input();

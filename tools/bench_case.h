@@ -15,10 +15,14 @@
 
 namespace pooljit::tools {
 
+// What a kernel is measured beside: the plain loop and other libraries too, or only other kernels.
+enum class Measured : uint8_t { beside_all, beside_kernels };
+
 class BenchCase {
  public:
   // Errors: "bench.empty", "bench.conversion", "bench.no_plain_loop", "system.memory".
-  static ir::Result<std::unique_ptr<BenchCase>> make(runtime::KernelPtr kernel, int threads);
+  static ir::Result<std::unique_ptr<BenchCase>> make(runtime::KernelPtr kernel, int threads,
+                                                     Measured beside = Measured::beside_all);
   BenchCase(const BenchCase&) = delete;
   BenchCase& operator=(const BenchCase&) = delete;
 

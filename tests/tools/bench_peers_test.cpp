@@ -60,7 +60,7 @@ TEST(BenchPeers, CodeForAllSizesBesideThatForOne) {
   write_file(folder / "layers.txt",
              "last\tmax_pool2d(float32[1,3,10,12]:nhwc, kernel_size=3, padding=1)\n"
              "several\tpools(float32[2,3,9,9]:nhwc, max_pool2d(3, 1, 1), avg_pool2d(5, 1, 2))\n"
-             "wide\tmax_pool2d(float32[1,3,10,50], kernel_size=[3,40])\n"
+             "apart\tmax_pool2d(float32[1,4,8,8], kernel_size=3, strides=[1296,144,16,2])\n"
              "long\tadaptive_max_pool2d(float32[1,2,9,2049], output_size=9)\n");
   const Outcome outcome =
       shell("$P bench --file $T/layers.txt" + std::string(quick) + "--any-size --peers plain --json", folder);
@@ -75,6 +75,27 @@ TEST(BenchPeers, CodeForAllSizesBesideThatForOne) {
   EXPECT_EQ(found["summaries"][0]["layers"], 2);
   ASSERT_EQ(found["refused"].size(), 2U) << "no such code at all, and none for so long a row";
   for (const json& refused : found["refused"]) EXPECT_EQ(refused["id"], "bench.any_size") << refused;
+}
+
+// What no other engine does is measured beside our own code.
+TEST(BenchPeers, BlocksAndIndicesOfTheTensorBesideCodeForOneSize) {
+  const TempFolder folder;
+  write_file(folder / "layers.txt",
+             "blocks\tmax_pool2d(float32[1,33,10,12]:nchw16c, kernel_size=3, padding=1)\n"
+             "to_blocks\tavg_pool2d(float32[2,9,9,9], kernel_size=2, output_layout=nchw8c)\n"
+             "tensor\tmax_pool2d(float32[1,3,10,50], kernel_size=3, return_indices=True, "
+             "index_scope=tensor)\n");
+  const std::string file =
+      "$P bench --file $T/layers.txt" + std::string(quick) + "--any-size --json --peers ";
+  const Outcome outcome = shell(file + "none", folder);
+  ASSERT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  const json found = json::parse(outcome.out);
+  ASSERT_EQ(found["layers"].size(), 3U) << outcome.err;
+  for (const json& layer : found["layers"]) EXPECT_EQ(layer["engines"][1]["differences"], 0) << layer;
+  const json beside_plain = json::parse(shell(file + "plain", folder).out);
+  for (const json& refused : beside_plain["refused"])
+    EXPECT_EQ(refused["id"], "bench.no_plain_loop") << refused;
+  EXPECT_EQ(beside_plain["refused"].size(), 3U);
 }
 
 TEST(BenchPeers, TheTableEndsWithMeans) {

@@ -163,7 +163,9 @@ ir::Result<LayerResult> compare_layer(const std::string& name, const frontend::P
   if (is_pools(spec)) return compare_pools(name, spec, peers, options);
   const auto kernels = our_kernels(spec, options);
   if (!kernels) return tl::unexpected(kernels.error());
-  const auto bench = BenchCase::make(kernels->measured, runtime::thread_count(options.engine));
+  const bool is_alone = peers.empty() && !options.with_plain_loop;
+  const auto bench = BenchCase::make(kernels->measured, runtime::thread_count(options.engine),
+                                     is_alone ? Measured::beside_kernels : Measured::beside_all);
   if (!bench) return tl::unexpected(bench.error());
   LayerResult result = about_layer(name, *kernels->measured);
   result.threads = (*bench)->threads();
