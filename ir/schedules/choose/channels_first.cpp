@@ -52,6 +52,10 @@ class Enumeration {
       splits_ = true;
       add_lanes(cut_.lanes);
     }
+    if (found_.empty() && own_.tap_code == TapCode::straight) {
+      own_.tap_code = TapCode::loops;  // straight-line code would be too long
+      add_lanes(cut_.lanes);
+    }
     return std::move(found_);
   }
 

@@ -120,7 +120,7 @@ std::vector<Schedule> predicted_faster(const Layer& layer, std::vector<Schedule>
   std::vector<Priced> priced;
   for (Schedule& one : vectors)
     if (const auto cost = cost_of(layer, one);
-        cost && is_cheaper(*cost, most) && cost->cycles * least_gain(layer, one) <= most.cycles)
+        cost && is_cheaper(*cost, most) && cost->cycles * least_gain(layer.nest(), one) <= most.cycles)
       priced.emplace_back(*cost, std::move(one));
   std::ranges::stable_sort(priced, is_cheaper, &Priced::first);
   std::vector<Schedule> found;
@@ -133,7 +133,8 @@ std::vector<Schedule> predicted_faster(const Layer& layer, std::vector<Schedule>
 // one lane is used.
 std::vector<Schedule> predicted_vectors(const Layer& layer, const Schedule& scalar) {
   constexpr size_t few = 16;
-  if (has_many_unlike(layer.nest())) return {};
+  // Gradients read their windows from tables, however many there are.
+  if (!layer.nest().is_backward() && has_many_unlike(layer.nest())) return {};
   std::vector<Schedule> vectors = shortlist_of_neighbours(layer.nest(), layer.isa(), few);
   std::erase_if(vectors, [](const Schedule& one) { return one.lanes == 1; });
   std::vector<Schedule> others = offer_lanes_apart(layer);

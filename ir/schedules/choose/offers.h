@@ -31,7 +31,7 @@ std::vector<Schedule> window_rows_schedules(const Layer& layer);
 // that can, in no order.
 std::vector<Schedule> offer_lanes_apart(const Layer& layer);
 // How many times fewer cycles than one lane such a schedule must be predicted to take; 1 for others.
-double least_gain(const Layer& layer, const Schedule& schedule);
+double least_gain(const PoolNest& nest, const Schedule& schedule);
 
 // --- what several offers ask. Facts that today follow from the instruction set, and mean different things.
 
