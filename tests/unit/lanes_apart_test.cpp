@@ -133,6 +133,8 @@ TEST(LanesApart, GradientsOfLongRowsAndNarrowElementsHaveVectors) {
       "avg_pool3d_backward(float32[2,62,1,1,135]:nhwc, kernel_size=1, stride=4, padding=[0,0,0,3,3,3], "
       "divisor_override=21, strides=[4340,2,34720,34720,124])",
       "max_pool3d_backward(float64[1,1,3,365], kernel_size=[1,5,32], stride=1, padding=[0,6,20,0,2,16])",
+      "max_pool2d_backward(float32[1,2,5,190], kernel_size=[3,50], stride=[1,4], padding=[0,1])",
+      "avg_pool2d_backward(float64[1,2,5,75], kernel_size=[2,38], stride=1, padding=[0,5])",
       "avg_pool2d(bfloat16[2,15,177,8], kernel_size=[10,4], stride=[4,8], padding=1, dilation=[2,1])",
   };
   for (const char* spec : specs)

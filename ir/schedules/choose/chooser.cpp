@@ -133,9 +133,11 @@ std::vector<Schedule> predicted_faster(const Layer& layer, std::vector<Schedule>
 // one lane is used.
 std::vector<Schedule> predicted_vectors(const Layer& layer, const Schedule& scalar) {
   constexpr size_t few = 16;
-  // Gradients read their windows from tables, however many there are.
-  if (!layer.nest().is_backward() && has_many_unlike(layer.nest())) return {};
-  std::vector<Schedule> vectors = shortlist_of_neighbours(layer.nest(), layer.isa(), few);
+  // Gradients read their windows from tables, however many there are; the few that lie apart are counted.
+  const bool are_many = has_many_unlike(layer.nest());
+  if (are_many && !layer.nest().is_backward()) return {};
+  std::vector<Schedule> vectors;
+  if (!are_many) vectors = shortlist_of_neighbours(layer.nest(), layer.isa(), few);
   std::erase_if(vectors, [](const Schedule& one) { return one.lanes == 1; });
   std::vector<Schedule> others = offer_lanes_apart(layer);
   for (const Schedule& one : vectors)

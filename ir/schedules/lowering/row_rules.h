@@ -81,6 +81,7 @@ class RowRules {
 
   static constexpr int64_t static_border = 8;  // tail=split: border outputs are straight-line code up to this
   static constexpr int64_t unroll_columns = 32;  // longer kernels loop, with borders from the run table
+  static constexpr int64_t most_gathered = 64;   // gradients of wider windows have no code by rows
 
  private:
   static constexpr size_t most_tiles = 40;  // in the code of a row
