@@ -135,6 +135,7 @@ TEST(LanesApart, GradientsOfLongRowsAndNarrowElementsHaveVectors) {
       "max_pool3d_backward(float64[1,1,3,365], kernel_size=[1,5,32], stride=1, padding=[0,6,20,0,2,16])",
       "max_pool2d_backward(float32[1,2,5,190], kernel_size=[3,50], stride=[1,4], padding=[0,1])",
       "avg_pool2d_backward(float64[1,2,5,75], kernel_size=[2,38], stride=1, padding=[0,5])",
+      "max_pool3d_backward(float64[1,1,5,395], kernel_size=[1,16,40], stride=1, padding=[0,8,20])",
       "avg_pool2d(bfloat16[2,15,177,8], kernel_size=[10,4], stride=[4,8], padding=1, dilation=[2,1])",
   };
   for (const char* spec : specs)

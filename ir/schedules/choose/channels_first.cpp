@@ -52,9 +52,10 @@ class Enumeration {
       splits_ = true;
       add_lanes(cut_.lanes);
     }
-    if (found_.empty() && own_.tap_code == TapCode::straight) {
-      own_.tap_code = TapCode::loops;  // straight-line code would be too long
-      add_lanes(cut_.lanes);
+    // Straight-line code would be too long, and that of wide tiles is longer. Pixels have channels_last.
+    if (found_.empty() && nest_.is_backward() && dim_.pixel == 1) {
+      own_.tap_code = TapCode::loops;
+      for (int lanes = cut_.lanes; lanes > 1 && found_.empty(); lanes /= 2) add_lanes(lanes);
     }
     return std::move(found_);
   }
