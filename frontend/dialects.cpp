@@ -138,7 +138,7 @@ ir::Result<PoolSpec> parse_meaning(std::string_view text) { return parse_any(tex
 ir::Result<std::string> print_as(const Dialect& dialect, const PoolSpec& spec) {
   if (is_pools(spec) && dialect.print != print_canonical)
     return broken(Rule::dialect, fmt::format("{} has no words for {}", dialect.name, print(spec)));
-  const auto canonical = print_form(dialect, spec, spec);
+  auto canonical = print_form(dialect, spec, spec);
   if (canonical || dialect.print == print_canonical) return canonical;
   for (const PoolSpec& form : {with_plain_windows(spec), with_adaptive_windows(spec)})
     if (auto text = print_form(dialect, form, spec)) return text;

@@ -55,7 +55,7 @@ std::string layouts(const ir::PoolNest& nest) {
     if (!nest.has_any_size()) return layout(view, nest.channels, each(nest, extent));
     return view.channel_stride > view.strides.back() ? "nchw" : "nhwc";
   };
-  const std::string input = name(nest.input, &ir::NestDim::input);
+  std::string input = name(nest.input, &ir::NestDim::input);
   if (is_pools(nest)) return input;
   const std::string output = name(nest.output, &ir::NestDim::output);
   return input == output ? input : input + "_to_" + output;

@@ -13,7 +13,7 @@ namespace {
 
 using frontend::PoolSpec;
 
-tl::unexpected<ir::Error> wrong(std::string field, std::string got, std::string hint) {
+tl::unexpected<ir::Error> wrong(const std::string& field, const std::string& got, std::string hint) {
   return tl::unexpected<ir::Error>(*wrong_field(field, got, std::move(hint)));
 }
 

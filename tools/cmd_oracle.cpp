@@ -30,7 +30,7 @@ ir::Result<Bits> elements_of(ir::DType dtype, const Json& given, std::string_vie
   if (given.is_array()) {
     Bits all;
     for (const Json& one : given) {
-      const auto part = elements_of(dtype, one, name);
+      auto part = elements_of(dtype, one, name);
       if (!part) return part;
       all.insert(all.end(), part->begin(), part->end());
     }

@@ -53,7 +53,7 @@ struct Examiner::Parts {
   // Most schedules make the same bytes; only others are asked about again, which takes long for large
   // windows.
   Json compared() {
-    const Json checked = {{"verdict", "checked"}, {"left", "other data than what was measured with"}};
+    Json checked = {{"verdict", "checked"}, {"left", "other data than what was measured with"}};
     std::vector<std::byte> results = workload.results();
     if (results == right) return checked;
     if (judges.empty()) make_judges();

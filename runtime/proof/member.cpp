@@ -100,7 +100,7 @@ CodePtr Member::code_of(CodePtr all_code) const {
   return std::make_shared<MemberCode>(std::move(all_code), all_, number_);
 }
 
-std::vector<Member> members_of(const ir::PoolNest& nest, std::shared_ptr<const GeneralCode> general) {
+std::vector<Member> members_of(const ir::PoolNest& nest, const std::shared_ptr<const GeneralCode>& general) {
   const auto all = std::make_shared<const ir::PoolNest>(nest);
   std::vector<Member> members;
   for (size_t i = 0; i < pools_of(nest).size(); ++i) members.emplace_back(all, i, general);

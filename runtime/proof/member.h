@@ -53,7 +53,7 @@ class Member {
 };
 
 std::vector<Member> members_of(const ir::PoolNest& nest,
-                               std::shared_ptr<const GeneralCode> general = nullptr);
+                               const std::shared_ptr<const GeneralCode>& general = nullptr);
 std::vector<Member> members_of(const Code& code);
 
 }  // namespace pooljit::runtime

@@ -87,7 +87,7 @@ std::optional<PoolSpec> grown(const PoolSpec& spec, size_t what, int64_t more) {
   grow(larger, what, more);
   without_views(larger);
   std::ranges::for_each(larger.members, without_views);
-  const auto packed = if_right(larger);
+  auto packed = if_right(larger);
   if (!packed || is_pools(*packed)) return packed;
   if (!spec.strides.empty())
     larger.strides = respaced(spec.strides, input_shape(spec), input_shape(*packed), spec, spec.layout);

@@ -46,7 +46,7 @@ std::string place_of(const PoolSpec& spec, const std::string& place) {
   int64_t column = 0;
   std::from_chars(place.data() + comma + 1, place.data() + place.size() - 1, column);
   const int64_t columns = output_shape(spec).back();
-  const std::string part = place.substr(0, open - 1);
+  std::string part = place.substr(0, open - 1);
   if (columns == 1) return part;
   return part + (column == 0 ? ", first column" : column == columns - 1 ? ", last column" : ", inner column");
 }

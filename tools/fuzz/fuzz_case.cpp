@@ -72,7 +72,7 @@ std::optional<ir::PoolNest> general_nest_at(const frontend::PoolSpec& spec, ir::
 
 ir::Schedule random_schedule(Draw& draw, const ir::PoolNest& nest, ir::Isa isa) {
   const std::vector<ir::Schedule> all = ir::enumerate_schedules(nest, isa);
-  const ir::Schedule enumerated = all[draw.below(all.size())];
+  const ir::Schedule& enumerated = all[draw.below(all.size())];
   ir::Schedule changed = enumerated;
   for (uint64_t changes = draw.below(3); changes > 0; --changes) {
     // Of several pools, the tasks or one of them.
