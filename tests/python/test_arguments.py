@@ -72,6 +72,7 @@ def functions():
     yield "evaluate", pooljit.evaluate, {"spec": SPEC, "schedule": "", "seconds": 0.0}
     yield "tune", pooljit.tune, {"spec": SPEC, "seconds": 0.0, "db": None, "progress": None, "isa": "no such"}
     yield "set_num_threads", pooljit.set_num_threads, {"threads": 0}
+    yield "set_free_dims", pooljit.set_free_dims, {"free": False}
     yield "set_measure", pooljit.set_measure, {"measure": 0}
     yield from torch_functions()
     yield from onnx_functions()

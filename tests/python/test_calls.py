@@ -513,6 +513,53 @@ def test_free_dims_of_one_code(rng, exact_after):
         pooljit.compile("max_pool2d(float32[N,3,H,W], kernel_size=3)", exact_after=-2)
 
 
+@pytest.mark.parametrize("is_nhwc", [False, True])
+@pytest.mark.parametrize("call", [
+    lambda x, **options: pooljit.max_pool2d(x, 3, 2, 1, **options),
+    lambda x, **options: pooljit.avg_pool2d(x, (2, 3), **options),
+    lambda x, **options: pooljit.max_pool2d(x, 2, return_indices=True, **options)[1],
+    lambda x, **options: pooljit.adaptive_avg_pool2d(x, 2, **options),
+    lambda x, **options: pooljit.adaptive_max_pool2d(x, (None, 2), **options),
+    lambda x, **options: pooljit.max_pool2d(x[:, ::2], 2, **options),
+])
+def test_functions_of_free_dims(rng, is_nhwc, call):
+    for extents in [(8, 8), (5, 9), (33, 17), (8, 8)]:
+        # Whole numbers, whose sums are the same in any order.
+        x = rng.integers(-99, 99, (2, 6, *extents)).astype(np.float32)
+        if is_nhwc:
+            x = np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+        assert np.array_equal(call(x, free_dims=True), call(x))
+
+
+def test_specs_of_functions_of_free_dims():
+    def text(name, shape, *arguments, strides=None, free=True, **options):
+        return getattr(pooljit, name).__globals__["_op"].spec("float32", shape, strides, arguments, options, free)[0]
+
+    assert text("max_pool2d", (1, 11, 40, 50), 3).startswith("max_pool2d(float32[1,11,H,W], ")
+    assert text("max_pool2d", (1, 11, 40, 50), 3, free=False, free_dims=True).startswith("max_pool2d(float32[1,11,H,W], ")
+    assert text("avg_pool3d", (11, 4, 5, 6), 2).startswith("avg_pool3d(float32[11,D,H,W], ")
+    assert text("max_pool1d", (2, 3, 4), 2, strides=(12, 1, 3)).startswith("max_pool1d(float32[2,3,L]:nwc, ")
+    assert text("adaptive_avg_pool2d", (1, 3, 8, 8), (2, 3)) == "adaptive_avg_pool2d(float32[1,3,H,W], output_size=[2,3])"
+    # What follows from the shape.
+    assert "[1,3,8,8]" in text("adaptive_avg_pool2d", (1, 3, 8, 8), (None, 3))
+    assert "[1,3,8,8]" in text("max_pool2d", (1, 3, 8, 8), 2, free_dims=False)
+    assert "[1,3,4,4]" in text("max_pool2d", (1, 3, 4, 4), 2, strides=(96, 32, 8, 2))
+    assert "[1,3,8,8]" in text("avg_pool2d_backward", (1, 3, 4, 4), (8, 8), 2, None, 0, False, True, None)
+
+
+def test_set_free_dims():
+    assert not pooljit.get_free_dims()
+    pooljit.set_free_dims(True)
+    try:
+        assert pooljit.get_free_dims()
+        for n in (40, 41):
+            assert pooljit.max_pool2d(np.zeros((1, 11, n, n), np.float32), 3, 2).shape == (1, 11, (n - 3) // 2 + 1, (n - 3) // 2 + 1)
+    finally:
+        pooljit.set_free_dims(False)
+    with pytest.raises(pooljit.InvalidError, match="free_dims"):
+        pooljit.max_pool2d(np.zeros((1, 11, 50, 50), np.float32), 3, 2, free_dims="yes")
+
+
 def test_free_dims_of_every_form(rng):
     spec = pooljit.Spec("pools(float32[N,4,H,W]:nhwc, max_pool2d(kernel_size=3, stride=1, padding=1), global_avg_pool2d())")
     # Whole numbers, whose sums are the same in any order.

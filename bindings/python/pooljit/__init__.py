@@ -23,7 +23,7 @@ fork: a child runs and compiles kernels as its parent does.
 docs/python.md is the manual, docs/specs.md says what a spec can say, docs/semantics.md what the results are.
 """
 from . import _core, _functional, _words
-from ._core import Kernel, get_num_threads
+from ._core import Kernel, get_free_dims, get_num_threads
 from ._errors import *  # noqa: F401,F403
 from ._errors import __all__ as _error_names
 from ._functional import *  # noqa: F401,F403
@@ -38,8 +38,8 @@ differences = _core.differences
 # Not compile and SystemError: `from pooljit import *` hides nothing of Python's own.
 __all__ = [
     "Comparison", "Explanation", "FamilyVerdict", "Kernel", "Reference", "Samples", "ScheduleInfo", "Spec", "Timing", "TuneResult",
-    "compare", "differences", "evaluate", "explain", "get_num_threads", "layers", "random_specs", "reference",
-    "schedules", "set_measure", "set_num_threads", "tune", *(set(_error_names) - {"SystemError"}), *_function_names
+    "compare", "differences", "evaluate", "explain", "get_free_dims", "get_num_threads", "layers", "random_specs", "reference",
+    "schedules", "set_free_dims", "set_measure", "set_num_threads", "tune", *(set(_error_names) - {"SystemError"}), *_function_names
 ]
 
 
@@ -92,6 +92,25 @@ def set_num_threads(threads):
     >>> pooljit.set_num_threads(0)
     """
     _core.set_num_threads(_words.integer("set_num_threads", threads, 0, 65536))
+
+
+def set_free_dims(free):
+    """Whether a function's kernel takes every height and width, where free_dims= is not given.
+
+    Args:
+        free: True: images of another size each time, such as a detector's. Of all sizes of a layer only the first call
+            compiles; one that is called often gets code of its own, with the same bits. Sums and averages of floats may
+            add in another order than the kernel of one shape, within the same bounds. Gradients, unpools, arrays that are
+            neither packed nor channels last, and None in output_size have kernels of one shape all the same. False, the
+            default: a kernel for each shape, which is faster for a few sizes.
+
+    >>> import numpy, pooljit
+    >>> pooljit.set_free_dims(True)
+    >>> [pooljit.max_pool2d(numpy.zeros((1, 8, n, n), numpy.float32), 2).shape for n in (4, 6)]
+    [(1, 8, 2, 2), (1, 8, 3, 3)]
+    >>> pooljit.set_free_dims(False)
+    """
+    _core.set_free_dims(_words.truth("set_free_dims", free))
 
 
 def set_measure(measure):

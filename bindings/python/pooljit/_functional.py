@@ -9,6 +9,7 @@ __all__ = []
 _COMPILE_OPTIONS = ("backend", "isa", "schedule", "threads", "verify", "tune_db", "measure", "fallback", "label",
                     "names")
 _CHANNELS_LAST = {1: "nwc", 2: "nhwc", 3: "ndhwc"}
+_FREE = {1: "L", 2: "HW", 3: "DHW"}
 
 _COMMON = """
     Takes numpy arrays, PyTorch tensors and what has __dlpack__, of any strides, without a copy; gives an array
@@ -19,6 +20,7 @@ _COMMON = """
         input: [N,C,SPATIAL...] or [C,SPATIAL...].
 {arguments}        out: written instead of a new array.
         operands: of an epilogue, in the order of its steps.
+        free_dims: True: one kernel for all heights and widths (set_free_dims).
         **options: any other keyword of the spec (docs/specs.md), or an option of pooljit.compile.
 
     Raises:
@@ -50,6 +52,7 @@ class Operator:
     def __init__(self, name, rank, names):
         self.name, self.rank, self.names = name, rank, names
         self.batched_rank = rank + 2
+        self.needs_its_size = name.startswith("max_unpool") or name.endswith("_backward")
         self.tells_output_size = name.startswith(("adaptive_", "max_unpool")) and name.endswith("_backward")
 
     def _check(self, shape):
@@ -71,11 +74,22 @@ class Operator:
             expected *= shape[dim]
         return ":" + _CHANNELS_LAST[self.rank], {}
 
-    def spec(self, dtype, shape, strides, arguments, options):
+    def _can_be_free(self, given, keywords):
+        """Other sizes are the same layer: the arguments say nothing that follows from this one's."""
+        sizes = given.get("output_size", 0)
+        sizes = sizes if isinstance(sizes, (tuple, list)) else [sizes]
+        return not self.needs_its_size and "strides" not in keywords and None not in sizes
+
+    def spec(self, dtype, shape, strides, arguments, options, are_dims_free):
         """The spec's text, and the options to compile it with."""
         self._check(shape)
         given = {name: words.plain(value) for name, value in zip(self.names, arguments)}
+        layout, keywords = self._layout(shape, strides)
+        options = dict(options)
+        are_dims_free = words.truth("free_dims", options.pop("free_dims", are_dims_free))
         dims = shape
+        if are_dims_free and self._can_be_free(given, keywords):
+            dims = (*shape[:-self.rank], *_FREE[self.rank])
         if "input_size" in given:
             dims = words.integers("input_size", given.pop("input_size"))
             if len(dims) == self.rank:
@@ -84,7 +98,6 @@ class Operator:
             given["output_size"] = shape
         if given.get("output_size", 0) is None or isinstance(given.get("output_size"), (tuple, list)):
             given["output_size"] = self._sizes(given["output_size"], shape)
-        layout, keywords = self._layout(shape, strides)
         compile_with = words.options({name: value for name, value in options.items() if name in _COMPILE_OPTIONS})
         given.update({name: value for name, value in options.items() if name not in _COMPILE_OPTIONS})
         given = {name: value for name, value in {**keywords, **given}.items() if value is not None}
@@ -94,7 +107,7 @@ class Operator:
         return f"{self.name}({dtype}[{','.join(map(str, dims))}]{layout}{listed})", compile_with
 
     def _sizes(self, sizes, shape):
-        if self.name.startswith("max_unpool") or self.name.endswith("_backward"):
+        if self.needs_its_size:
             return None if sizes is None else tuple(sizes)[-self.rank:]
         sizes = (None,) * self.rank if sizes is None else sizes
         if len(sizes) == 1:

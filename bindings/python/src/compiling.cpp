@@ -74,13 +74,6 @@ runtime::Options options_of(const py::dict& words) {
   return options;
 }
 
-runtime::KernelPtr compile_kernel(std::string_view spec, const runtime::Options& options) {
-  if (options.verify)
-    return value_or_raise(
-        interruptible([text = std::string(spec), options] { return runtime::compile(text, options); }));
-  return value_or_raise(unlocked([&] { return runtime::compile(spec, options); }));
-}
-
 runtime::AnyKernel compile_any_kernel(std::string_view spec, const runtime::Options& options) {
   if (options.verify)
     return value_or_raise(

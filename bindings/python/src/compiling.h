@@ -22,9 +22,7 @@ std::string measure_of(const py::handle& value);
 // measure. Errors: "python.option".
 runtime::Options options_of(const py::dict& words);
 
-// Throws Raised with the errors of pooljit::compile().
-runtime::KernelPtr compile_kernel(std::string_view spec, const runtime::Options& options);
-// The same of a spec that may have free dims.
+// Of a spec that may have free dims. Throws Raised with the errors of pooljit::compile().
 runtime::AnyKernel compile_any_kernel(std::string_view spec, const runtime::Options& options);
 // The kernel of one size. Throws Raised with the errors of FreeKernel::code_for().
 runtime::KernelPtr sized_kernel(const runtime::FreeKernel& kernel, std::span<const int64_t> sizes);

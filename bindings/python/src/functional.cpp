@@ -129,6 +129,8 @@ std::vector<int64_t> meaningful_strides(const Form& form) {
 
 // Of kernels that are found by arguments: 0, as many as the process may use.
 int default_threads = 0;
+// Such a kernel takes every size of a layer, if the layer can have one.
+bool are_dims_free = false;
 
 // The arguments of pool(), in their order; those of the operator follow.
 struct PoolArguments {
@@ -158,11 +160,10 @@ std::shared_ptr<const Kernel> make(const PoolArguments& arguments, const Array& 
       input.is_packed ? py::object(py::none()) : tuple_of(meaningful_strides(input.form));
   const auto [text, words] = py::handle(arguments.function)
                                  .attr("spec")(std::string(ir::info(input.dtype).spec_name), tuple_of(dims),
-                                               strides, rest, py::handle(arguments.options))
+                                               strides, rest, py::handle(arguments.options), are_dims_free)
                                  .cast<std::pair<std::string, py::dict>>();
   if (!words.contains("threads")) words["threads"] = default_threads;
-  const runtime::Options options = options_of(words);
-  return std::make_shared<const Kernel>(compile_kernel(text, options), options);
+  return std::make_shared<const Kernel>(Kernel::compile(text, options_of(words)));
 }
 
 std::shared_ptr<const Kernel> find_or_make(const PoolArguments& arguments, const Array& input) {
@@ -173,7 +174,7 @@ std::shared_ptr<const Kernel> find_or_make(const PoolArguments& arguments, const
   const auto rank = py::reinterpret_steal<py::object>(PyObject_GetAttr(arguments.function, rank_name));
   if (!rank) throw py::error_already_set();
   key.put(input, PyLong_AsSize_t(rank.ptr()));
-  key.put(int64_t{default_threads});
+  key.put(int64_t{default_threads} << 1 | int64_t{are_dims_free});
   bool is_known = true;
   for (Py_ssize_t i = 0; i < arguments.rest_count; ++i) is_known = is_known && key.put(arguments.rest[i]);
   is_known = is_known && key.put_items(arguments.options) && key.is_whole();
@@ -223,6 +224,11 @@ void register_functional(py::module_& module) {
       py::arg("threads"),
       "set_num_threads(threads)\n\nOf the functions, for each kernel. 0, the default: as many as the process "
       "may use,\nof PyTorch's tensors as many as PyTorch uses.");
+  module.def(
+      "set_free_dims", [](bool free) { are_dims_free = free; }, py::arg("free"),
+      "set_free_dims(free)\n\nWhether the functions' kernels take every size.");
+  module.def(
+      "get_free_dims", [] { return are_dims_free; }, "get_free_dims() -> bool\n\nWhat set_free_dims said.");
   module.def(
       "get_num_threads", [] { return default_threads; },
       "get_num_threads() -> int\n\nWhat set_num_threads said.");

@@ -172,6 +172,11 @@ Kernel::Kernel(runtime::KernelPtr impl, runtime::Options options)
   list_results();
 }
 
+Kernel Kernel::compile(std::string_view spec, const runtime::Options& options) {
+  return std::visit([&](auto&& compiled) { return Kernel(std::move(compiled), options); },
+                    compile_any_kernel(spec, options));
+}
+
 Kernel::Kernel(runtime::FreeKernelPtr free, runtime::Options options)
     : free_(std::move(free)),
       free_nest_(std::make_shared<const ir::PoolNest>(make_nest(free_->spec()))),

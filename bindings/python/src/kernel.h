@@ -26,6 +26,8 @@ struct CallArguments {
 
 class Kernel {
  public:
+  // Compiles the spec, or finds it in the cache; with free dims, too.
+  static Kernel compile(std::string_view spec, const runtime::Options& options);
   Kernel(runtime::KernelPtr impl, runtime::Options options);
   // Of a spec with free dims: a call is of the size that its arrays have.
   Kernel(runtime::FreeKernelPtr free, runtime::Options options);

@@ -162,9 +162,7 @@ Kernel sized(const Kernel& kernel, const py::args& size) {
 }
 
 Kernel compile(const std::string& spec, const py::dict& words) {
-  const runtime::Options options = options_of(words);
-  return std::visit([&](auto&& compiled) { return Kernel(std::move(compiled), options); },
-                    compile_any_kernel(spec, options));
+  return Kernel::compile(spec, options_of(words));
 }
 
 double compile_seconds_of(const Kernel& kernel) {
