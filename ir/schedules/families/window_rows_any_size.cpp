@@ -50,7 +50,7 @@ Result<void> WindowRowsAnySize::check(const Layer& layer, const WindowRowsSchedu
         "code for all sizes takes rows of windows of global and adaptive pooling, whose columns "
         "lie next to each other",
         "use channels_last");
-  if (const auto tail = check_tail_of_any_size(layer, schedule); !tail) return tail;
+  if (auto tail = check_tail_of_any_size(layer, schedule); !tail) return tail;
   const int64_t together = schedule.windows_together;
   const bool are_channels = is_one_window(nest) && nest.output.channel_stride == 1 &&
                             nest.output.channel_block == 1 && together <= most_windows_together(layer) &&

@@ -37,7 +37,7 @@ Result<void> WindowLines::check(const Layer& layer, const WindowRowsSchedule& sc
         "code for all sizes takes rows of windows whose columns lie next to each other, in lanes "
         "that hold their sums",
         "use channels_last or fewer lanes");
-  if (const auto tail = check_tail_of_any_size(layer, schedule); !tail) return tail;
+  if (auto tail = check_tail_of_any_size(layer, schedule); !tail) return tail;
   if (schedule.windows_together <= most_together(layer)) return {};
   return unsupported(
       "schedule.together",

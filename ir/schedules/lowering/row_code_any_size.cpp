@@ -291,8 +291,7 @@ RowCode::Loaded RowCode::loaded_of(const Tile& tile, const TileTaps& taps) {
     }
   }
   std::ranges::sort(starts);
-  const auto twice = std::ranges::unique(starts);
-  starts.erase(twice.begin(), twice.end());
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());  // ranges::unique: not clang 14
   return {std::move(starts), width};
 }
 
