@@ -259,6 +259,11 @@ inline const Layer long_row_layers[] = {
 // The same; code for one size has another schedule.
 inline const Layer far_apart_layers[] = {
     {"max_pool2d(uint8[2,3,SIZE], kernel_size=9, stride=9)", sizes_side_by_side},
+    // The lanes of a tap of whole vectors lie in more vectors than there are registers.
+    {"max_pool1d(uint8[2,3,SIZE], kernel_size=33)", {{80}, {33}, {340}, {1300}}},
+    {"max_pool1d(uint8[2,3,SIZE], kernel_size=26, return_indices=True)", {{80}, {26}, {340}, {1300}}},
+    {"max_pool1d(uint8[2,3,SIZE], kernel_size=10, return_indices=True)", {{80}, {10}, {340}, {1300}}},
+    {"min_pool2d(bfloat16[2,3,SIZE], kernel_size=[3,16])", {{4, 80}, {3, 16}, {5, 340}}},
     {"max_pool2d(float32[2,3,SIZE], kernel_size=9, stride=9, padding=4, return_indices=True)",
      sizes_side_by_side},
     {"avg_pool2d(float32[2,3,SIZE], kernel_size=9, stride=9)", sizes_side_by_side},

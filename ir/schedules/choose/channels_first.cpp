@@ -66,14 +66,23 @@ class Enumeration {
   std::vector<Schedule> run_any_size() {
     std::vector<Scan> scans = {Scan::rolling, Scan::rows_first, Scan::tap_by_tap};
     if (dim_.stride > 1) std::swap(scans[0], scans[1]);
-    for (schedule_.lanes = layer_.most_lanes(row_lanes); schedule_.lanes > 0 && found_.empty();
-         schedule_.lanes /= 2)
+    for (schedule_.lanes = joined_lanes(); schedule_.lanes > 0 && found_.empty(); schedule_.lanes /= 2)
       for (const Scan scan : scans)
         for (const Tail tail : {Tail::mask, Tail::overlap}) {
           own_.scan = scan;
           add_tail(tail);
         }
     return std::move(found_);
+  }
+
+  // The lanes of a tap of windows far apart are joined from as many vectors, which are held at once.
+  int joined_lanes() const {
+    const int others = nest_.indices ? 7 : 4;  // vectors held beside them, as found by trying
+    const int most = info(layer_.isa()).vector_registers - others;
+    int lanes = layer_.most_lanes(row_lanes);
+    if (dim_.kind != DimKind::pool) return lanes;
+    while (std::min<int64_t>(lanes, dim_.stride / dim_.pixel) > most) lanes /= 2;
+    return lanes;
   }
 
   void add_lanes(int lanes) {
