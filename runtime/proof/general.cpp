@@ -71,7 +71,7 @@ class SizeChooser {
       all.insert(std::move(size));
     }
     for (size_t pool = 0; pool < pools_.size(); ++pool)
-      if (auto size = of_several_rows(pool)) all.insert(std::move(*size));
+      for (Extents& size : of_several_rows(pool)) all.insert(std::move(size));
     std::vector<Extents> possible;
     for (const Extents& size : all)
       if (with_sizes(spec_, size)) possible.push_back(size);
@@ -221,13 +221,14 @@ class SizeChooser {
     for (const ir::Run& run : runs(sized.dims.back()))
       if (!is_global) rows.emplace(false, run.window.taps);
     Kind kinds;
-    for (const auto& [of_image, taps] : rows) {
-      const int64_t vectors = taps / lanes, singles = vectors % vectors_together;
-      const int64_t groups = std::min(vectors / vectors_together, most_times);
-      const int64_t rest = kind_of_count(taps % lanes, lanes), first = of_image ? 3 : 0;
-      kinds.insert({{first, groups, rest}, {first + 1, groups, singles}, {first + 2, singles, rest}});
-    }
+    for (const auto& [of_image, taps] : rows) kinds.merge(kinds_of_taps(taps, lanes, of_image ? 3 : 0));
     return kinds;
+  }
+  static Kind kinds_of_taps(int64_t taps, int64_t lanes, int64_t first) {
+    const int64_t vectors = taps / lanes, singles = vectors % vectors_together;
+    const int64_t groups = std::min(vectors / vectors_together, most_times);
+    const int64_t rest = kind_of_count(taps % lanes, lanes);
+    return {{first, groups, rest}, {first + 1, groups, singles}, {first + 2, singles, rest}};
   }
   // Rows of windows that run the loop over groups of vectors often, and leave what a vector can leave.
   int64_t extents_of_rows() const {
@@ -246,23 +247,36 @@ class SizeChooser {
       if (spec_.dims[i].is_free) last = i;
     return last;
   }
-  // The first plane whose sum has several parts, each some of its rows.
-  std::optional<Extents> of_several_rows(size_t pool) const {
+  // Taps of each part of a plane whose sum has several, each some of its rows; 0: it has no such parts.
+  int64_t taps_of_part(const Extents& size, size_t pool) const {
+    const auto sized = with_sizes(spec_, size);
+    if (!sized) return 0;
+    const ir::PoolNest nest = make_nest(*sized);
+    const ir::PoolNest& own = pools_of(nest)[pool];
+    const auto general = general_nest(own, ir::Extents::any_windows);
+    const auto joined = general ? with_joined_planes(*general, own) : std::nullopt;
+    return joined && joined->dims[size.size() - 2].input > 1 ? joined->dims.back().input : 0;
+  }
+  // The first plane of such parts, and of few rows, each a part, those whose parts are of another kind.
+  std::vector<Extents> of_several_rows(size_t pool) const {
     constexpr int64_t columns = 33, most_rows = 64;
-    if (!has_window_rows(pool) || !pools_[pool].spec->global || least_.size() < 2) return std::nullopt;
+    std::vector<Extents> found;
+    if (!has_window_rows(pool) || !pools_[pool].spec->global || least_.size() < 2) return found;
     Extents size = least_;
-    if (spec_.dims.back().is_free) size.back() = columns;
     const size_t rows = size.size() - 2;
-    for (; spec_.dims[rows].is_free && size[rows] < most_rows; ++size[rows]) {
-      const auto sized = with_sizes(spec_, size);
-      if (!sized) continue;
-      const ir::PoolNest nest = make_nest(*sized);
-      const ir::PoolNest& own = pools_of(nest)[pool];
-      const auto general = general_nest(own, ir::Extents::any_windows);
-      const auto joined = general ? with_joined_planes(*general, own) : std::nullopt;
-      if (joined && joined->dims[rows].input > 1) return size;
+    if (spec_.dims.back().is_free) size.back() = columns;
+    while (spec_.dims[rows].is_free && size[rows] < most_rows && taps_of_part(size, pool) == 0) ++size[rows];
+    if (taps_of_part(size, pool) > 0) found.push_back(size);
+    if (spec_.dims[rows].is_free) size[rows] = 2;
+    if (!spec_.dims.back().is_free || size[rows] < 2) return found;
+    const int64_t lanes = pools_[pool].schedule->lanes, first = ir::most_taps_of_sum / size[rows] + 1;
+    Kind known;
+    for (size.back() = first; size.back() < first + (vectors_together + 1) * lanes; ++size.back()) {
+      const size_t before = known.size();
+      if (const int64_t taps = taps_of_part(size, pool); taps > 0) known.merge(kinds_of_taps(taps, lanes, 0));
+      if (known.size() > before) found.push_back(size);
     }
-    return std::nullopt;
+    return found;
   }
 
   // Planes of narrow rows are another part of the code; those by lines are of so many rows at most.
