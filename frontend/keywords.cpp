@@ -1,6 +1,7 @@
 // A handler has read(value, spec), is_set(spec) and print(printer, spec).
 #include "frontend/keywords.h"
 
+#include <iterator>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -188,6 +189,7 @@ constexpr Keyword keyword_table[] = {
 #include "frontend/keywords.def"
 #undef KEYWORD
 };
+static_assert(std::size(keyword_table) <= most_arguments, "what is printed has to be read");
 
 struct LayoutName {
   std::string_view name;

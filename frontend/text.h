@@ -74,13 +74,15 @@ struct Argument {
   Value value;
 };
 
+inline constexpr size_t most_arguments = 32;  // of one call: dialects have fewer keywords
+
 struct Call {
   Word name;
   Word dtype;
   Integers dims;
   FixedList<Word, 16> letters;  // of each dim: N of a free one, which is 1 in `dims`; empty: it is a number
   Word layout;                  // empty if absent
-  FixedList<Argument, 16> arguments;
+  FixedList<Argument, most_arguments> arguments;
 };
 
 enum class Forms : uint8_t { call, call_or_module };

@@ -21,7 +21,7 @@ struct Parameters {
 // The rows that arguments were for, in order. `seen` has their bits. The error is spec.option, spec.keyword,
 // spec.positional or spec.duplicate.
 struct Binding {
-  FixedList<uint8_t, 16> rows;
+  FixedList<uint8_t, most_arguments> rows;
   uint32_t seen = 0;
 };
 Broken bind_arguments(const Call& call, const Parameters& parameters, Binding& binding);

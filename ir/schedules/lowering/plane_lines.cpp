@@ -216,14 +216,15 @@ PlaneLines::Part PlaneLines::part(Value begin, int64_t vectors) {
   const Value visible = low_.word(low_.layout().of_dim(1, SizeLayout::visible));
   Part made{begin, vectors, stored_lanes(),
             SeenColumns(b_, b_.iadd(first, begin), visible, reducer_.facts().identity)};
-  const std::vector<int64_t> columns = starts(vectors);
+  std::vector<SeenColumns::Vector> columns;
+  for (const int64_t start : starts(vectors)) columns.push_back({lanes_, start});
   const bool are_free = masks_are_free(b_.isa());
   constexpr size_t free_masks = 4;
   const size_t spare = are_free ? free_masks : rules_.spare_vectors(2);
   const size_t registers = spare > masks_held_ ? spare - masks_held_ : 0;
   Address masks;
   if (columns.size() > registers) masks = b_.add_scratch(vectors * info(b_.isa()).vector_bytes);
-  made.seen->hold(Type::vec(nest_.input.dtype, lanes_), columns, registers, masks);
+  made.seen->hold(nest_.input.dtype, columns, registers, masks);
   if (columns.size() <= registers) masks_held_ += columns.size();
   const Value outputs = low_.word(low_.layout().of_dim(1, SizeLayout::outputs));
   made.stored.valid = b_.imin(b_.isub(outputs, begin), b_.iconst(lanes_));

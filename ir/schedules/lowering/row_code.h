@@ -99,11 +99,7 @@ class RowCode {
   Value lane_counts(int lanes, Value column);
   bool masks_are_free() const;
   bool takes_vectors(const Tile& tile) const;
-  struct Loaded {
-    std::vector<int64_t> starts;
-    int width;
-  };
-  Loaded loaded_of(const Tile& tile, const TileTaps& taps);
+  std::vector<SeenColumns::Vector> loaded_of(const Tile& tile, const TileTaps& taps);
   bool hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps);
   void hold_indices(std::optional<SeenColumns>& seen, const Tile& tile, const TileTaps& taps, Value column);
   void walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes,

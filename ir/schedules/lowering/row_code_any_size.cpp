@@ -2,6 +2,7 @@
 // masks and divisors of a tile at an end of the rows are the same in all rows, and are computed before the
 // loops over rows.
 #include <algorithm>
+#include <set>
 
 #include "ir/schedules/lowering/narrow_rows.h"
 #include "ir/schedules/lowering/plane_lines.h"
@@ -273,41 +274,38 @@ bool RowCode::takes_vectors(const Tile& tile) const {
              : schedule_.scan == RowSchedule::Scan::rows_first && rules_.holds(tile);
 }
 
-// The vectors of a row that the tile's code loads.
-RowCode::Loaded RowCode::loaded_of(const Tile& tile, const TileTaps& taps) {
-  std::vector<int64_t> starts;
-  int width = tile.lanes;
+// The vectors of a row that the tile's code loads. One by one each tap may have a width of its own.
+std::vector<SeenColumns::Vector> RowCode::loaded_of(const Tile& tile, const TileTaps& taps) {
+  std::set<SeenColumns::Vector> loaded;
+  const auto add = [&](int lanes, int64_t first, const std::vector<int64_t>& starts) {
+    for (const int64_t start : starts) loaded.insert({lanes, first + start});
+  };
   if (takes_vectors(tile)) {
-    starts = rules_.reduction(tile).starts();
-    width = rules_.reduction(tile).width();
+    add(rules_.reduction(tile).width(), 0, rules_.reduction(tile).starts());
   } else if (const TapPlans& plans = tap_plans(tile, taps); plans.together) {
-    starts = plans.together->starts();
-    width = plans.together->width();
+    add(plans.together->width(), 0, plans.together->starts());
   } else {
-    for (const TileLoads::Tap& tap : plans.apart) {
-      if (tap.is_as_loaded) starts.push_back(tap.first);
-      for (const int64_t start : tap.lanes.starts())
-        if (!tap.is_as_loaded) starts.push_back(tap.first + start), width = tap.lanes.width();
-    }
+    for (const TileLoads::Tap& tap : plans.apart)
+      if (tap.is_as_loaded)
+        add(tile.lanes, tap.first, {0});
+      else
+        add(tap.lanes.width(), tap.first, tap.lanes.starts());
   }
-  std::ranges::sort(starts);
-  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());  // ranges::unique: not clang 14
-  return {std::move(starts), width};
+  return {loaded.begin(), loaded.end()};
 }
 
 // True if a register is left for the mask of what the tile's code stores.
 bool RowCode::hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps) {
-  const auto [starts, width] = loaded_of(tile, taps);
-  const Type type = Type::vec(nest_.input.dtype, width);
+  const std::vector<SeenColumns::Vector> loaded = loaded_of(tile, taps);
   // Quotients of integers take some masks themselves.
   const size_t free_masks = reducer_.facts().extra_registers > 0 ? 2 : 4;
-  const size_t registers = masks_are_free() ? free_masks : rules_.spare_vectors(starts.size());
-  if (starts.size() > registers && starts.size() > masks_held_) {
-    masks_held_ = std::max(starts.size(), usual_masks);
+  const size_t registers = masks_are_free() ? free_masks : rules_.spare_vectors(loaded.size());
+  if (loaded.size() > registers && loaded.size() > masks_held_) {
+    masks_held_ = std::max(loaded.size(), usual_masks);
     masks_ = b_.add_scratch(static_cast<int64_t>(masks_held_) * info(b_.isa()).vector_bytes);
   }
-  seen.hold(type, starts, registers, masks_.value_or(Address{}));
-  return starts.size() < registers;
+  seen.hold(nest_.input.dtype, loaded, registers, masks_.value_or(Address{}));
+  return loaded.size() < registers;
 }
 
 }  // namespace pooljit::ir

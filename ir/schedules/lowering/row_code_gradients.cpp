@@ -127,15 +127,14 @@ void RowCode::emit_alike(Cursor cursor, int lanes, Value output, Value valid) {
 // The masks of the indices that are read beside these vectors, which may have fewer lanes.
 void RowCode::hold_indices(std::optional<SeenColumns>& seen, const Tile& tile, const TileTaps& taps,
                            Value column) {
-  const auto [vectors, width] = loaded_of(tile, taps);
-  const int lanes = low_.lanes_of_indices(width);
-  std::set<int64_t> starts;
-  for (const int64_t start : vectors)
-    for (int begin = 0; begin < width; begin += lanes) starts.insert(start + begin);
-  const int64_t bytes_of_masks = std::ssize(starts) * info(b_.isa()).vector_bytes;
+  std::set<SeenColumns::Vector> held;
+  for (const auto [width, start] : loaded_of(tile, taps)) {
+    const int lanes = low_.lanes_of_indices(width);
+    for (int begin = 0; begin < width; begin += lanes) held.insert({lanes, start + begin});
+  }
+  const int64_t bytes_of_masks = std::ssize(held) * info(b_.isa()).vector_bytes;
   seen.emplace(b_, column, sizes_.back().visible, 0);
-  seen->hold(Type::vec(nest_.indices->dtype, lanes), {starts.begin(), starts.end()}, 0,
-             Address{b_.add_scratch(bytes_of_masks)});
+  seen->hold(nest_.indices->dtype, {held.begin(), held.end()}, 0, Address{b_.add_scratch(bytes_of_masks)});
 }
 
 }  // namespace pooljit::ir
