@@ -2,7 +2,8 @@
 #
 # Exports each spec of FILE (NAME<TAB>SPEC a line) with `pooljit export` and adds the object to TARGET, an executable or a
 # library that is there already; the header, specs.h for specs.txt, is on its include path. Made again when FILE, TUNE_DB
-# or the command changes. The program does not need libpooljit. docs/export.md says more.
+# or the command changes. The program does not need libpooljit, unless a spec leaves dims free: then TARGET is linked with
+# it. docs/export.md says more.
 #
 # The variable POOLJIT_COMMAND is the command; by default the one that was installed with this file.
 function(pooljit_add_kernels target)
@@ -54,4 +55,9 @@ function(pooljit_add_kernels target)
   set_source_files_properties(${folder}/${name}.o PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
   target_sources(${target} PRIVATE ${folder}/${name}.o ${folder}/${name}.h)
   target_include_directories(${target} PRIVATE ${folder})
+  # A letter behind a comma of the shape.
+  file(STRINGS ${file} free_specs REGEX "^[^#]*[(][a-z0-9]+\\[[^]]*, *[A-Z]")
+  if(free_specs)
+    target_link_libraries(${target} PRIVATE pooljit::pooljit)
+  endif()
 endfunction()

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "export/table.h"
 
 namespace pooljit::runtime {
@@ -55,9 +59,25 @@ typedef struct pooljit_export_info {
 
 )";
 
-constexpr std::string_view rules =
-    R"(/* Machine code of pooling layers. Needs no library: link the object that came with this header.
+constexpr std::string_view needs_nothing =
+    "/* Machine code of pooling layers. Needs no library: link the object that came with this header.\n";
+constexpr std::string_view needs_library =
+    R"(/* Machine code of pooling layers. Link the object that came with this header, and libpooljit, of the same
+ * version, for kernels whose spec leaves spatial dims free: it makes the tables of a size, and no code. Of
+ * these kernels:
  *
+ *   const int64_t* dims  the extents of all spatial dims, in the order of the spec: of a backward pooling those
+ *                   of the forward input
+ *   NAME_code       the code, for pooljit_link() and pooljit_run_linked() of pooljit_linked.h. NAME, NAME_part and
+ *                   NAME_part_with call the latter: pooljit_last_error() says why they refuse a call, and
+ *                   scratch memory that is not the caller's is the thread's own, not the stack
+ *   in NAME_info what depends on the size is 0
+ *
+ * Of all kernels:
+)";
+
+constexpr std::string_view rules =
+    R"( *
  *   NAME            pools
  *   NAME_part       does its share of the work, part `part` of `parts`: call it from each of your threads. Any
  *                   number of parts together writes, bit for bit, what NAME does; no two write the same byte.
@@ -81,9 +101,16 @@ constexpr std::string_view rules =
  */
 )";
 
-std::string describe(const ExportedTensor& tensor, std::string_view what) {
-  return fmt::format(" *   {:<9}{}[{}], strides {}\n", what, tensor.dtype, fmt::join(tensor.shape, ","),
-                     fmt::join(tensor.strides, ","));
+// depends_on_size: what is 0 does.
+std::string describe(const ExportedTensor& tensor, std::string_view what, bool depends_on_size) {
+  const auto join = [&](const std::vector<int64_t>& numbers) {
+    std::vector<std::string> texts;
+    for (const int64_t number : numbers)
+      texts.push_back(depends_on_size && number == 0 ? "?" : fmt::to_string(number));
+    return fmt::format("{}", fmt::join(texts, ","));
+  };
+  return fmt::format(" *   {:<9}{}[{}], strides {}\n", what, tensor.dtype, join(tensor.shape),
+                     join(tensor.strides));
 }
 
 // "output"; of several "output0".
@@ -91,7 +118,8 @@ std::string numbered(std::string_view what, size_t number, size_t count) {
   return count == 1 ? std::string(what) : fmt::format("{}{}", what, number);
 }
 
-std::string declarations(const ExportedKernel& kernel) {
+// What NAME takes.
+std::string arguments_of(const ExportedKernel& kernel) {
   std::string arguments = "const void* input";
   for (size_t i = 0; i < kernel.outputs.size(); ++i)
     arguments += ", void* " + numbered("output", i, kernel.outputs.size());
@@ -100,7 +128,14 @@ std::string declarations(const ExportedKernel& kernel) {
                  numbered("indices", i, kernel.indices.size());
   for (size_t i = 0; i < kernel.operands.size(); ++i) arguments += fmt::format(", const void* operand{}", i);
   if (kernel.has_batch()) arguments += ", int64_t batch";
-  const std::string part = ", int part, int parts";
+  if (kernel.is_free()) arguments += ", const int64_t* dims";
+  return arguments;
+}
+
+constexpr std::string_view part = ", int part, int parts";
+
+std::string declarations(const ExportedKernel& kernel) {
+  const std::string arguments = arguments_of(kernel);
   std::string out =
       fmt::format("int {0}({1});\nint {0}_part({1}{2});\nint {0}_part_with({1}{2}, void* scratch);\n",
                   kernel.name, arguments, part);
@@ -108,6 +143,46 @@ std::string declarations(const ExportedKernel& kernel) {
     out += fmt::format("int {}_part_with_{}({}{}, void* scratch);\n", kernel.name, ir::info(code.isa).text,
                        arguments, part);
   return out + fmt::format("extern const pooljit_export_info {}_info;\n", kernel.name);
+}
+
+// Functions that pass their arguments on to the library.
+std::string definitions(const ExportedKernel& kernel) {
+  std::string names = "input", lists, set;
+  // An array of the pointers, and their number.
+  const auto list = [&](std::string_view what, std::string_view single, std::string_view type, size_t count,
+                        bool is_one_unnumbered, std::string_view cast) {
+    if (count == 0) return;
+    std::vector<std::string> pointers;
+    for (size_t i = 0; i < count; ++i) {
+      pointers.push_back(is_one_unnumbered ? numbered(single, i, count) : fmt::format("{}{}", single, i));
+      names += ", " + pointers.back();
+      pointers.back() = std::string(cast) + pointers.back();
+    }
+    lists += fmt::format("  {} {}_of_call[] = {{{}}};\n", type, what, fmt::join(pointers, ", "));
+    set += fmt::format("  args.{0} = {0}_of_call;\n  args.{1}_count = {2};\n", what,
+                       what == "indices" ? what : single, count);
+  };
+  list("outputs", "output", "void* const", kernel.outputs.size(), true, "");
+  list("indices", "indices", "void* const", kernel.indices.size(), true,
+       kernel.writes_indices() ? "" : "(void*)");
+  list("operands", "operand", "const void* const", kernel.operands.size(), false, "");
+  if (kernel.has_batch()) {
+    names += ", batch";
+    set += "  args.has_batch = 1;\n  args.batch = batch;\n";
+  }
+  names += ", dims";
+  return fmt::format(
+      "extern const pooljit_linked_code {0}_code;\n"
+      "static inline int {0}_part_with({1}{2}, void* scratch) {{\n{3}"
+      "  pooljit_args args;\n  memset(&args, 0, sizeof args);\n  args.size = sizeof args;\n"
+      "  args.input = input;\n{4}  args.dims = dims;\n  args.dim_count = {5};\n"
+      "  args.part = part;\n  args.parts = parts;\n  args.scratch = scratch;\n"
+      "  if (parts < 1) return POOLJIT_EXPORT_INVALID;\n"
+      "  return pooljit_run_linked(&{0}_code, &args);\n}}\n"
+      "static inline int {0}_part({1}{2}) {{\n  return {0}_part_with({6}, part, parts, 0);\n}}\n"
+      "static inline int {0}({1}) {{\n  return {0}_part_with({6}, 0, 1, 0);\n}}\n"
+      "extern const pooljit_export_info {0}_info;\n",
+      kernel.name, arguments_of(kernel), part, lists, set, kernel.spec.dims.size(), names);
 }
 
 // A comment ends where it is meant to.
@@ -129,13 +204,16 @@ std::string lines_of(std::string_view text, std::string_view prefix) {
 
 std::string comment(const ExportedKernel& kernel) {
   std::string out = fmt::format("/* {}\n", kernel.text);
-  out += describe(kernel.input, "input");
+  const auto add = [&](const ExportedTensor& tensor, const std::string& what) {
+    out += describe(tensor, what, kernel.is_free());
+  };
+  add(kernel.input, "input");
   for (size_t i = 0; i < kernel.outputs.size(); ++i)
-    out += describe(kernel.outputs[i], numbered("output", i, kernel.outputs.size()));
+    add(kernel.outputs[i], numbered("output", i, kernel.outputs.size()));
   for (size_t i = 0; i < kernel.indices.size(); ++i)
-    out += describe(kernel.indices[i], numbered("indices", i, kernel.indices.size()));
+    add(kernel.indices[i], numbered("indices", i, kernel.indices.size()));
   for (size_t i = 0; i < kernel.operands.size(); ++i)
-    out += describe(kernel.operands[i], fmt::format("operand{}", i));
+    add(kernel.operands[i], fmt::format("operand{}", i));
   for (const ExportedCode& code : kernel.codes) {
     out += fmt::format(" *   {:<9}{} bytes of code, {}\n", ir::info(code.isa).text,
                        code.code->info.code_bytes, code.code->info.schedule);
@@ -150,13 +228,17 @@ std::string comment(const ExportedKernel& kernel) {
 std::string export_header(std::span<const ExportedKernel> kernels, const std::string& guard,
                           const std::string& table) {
   std::string out = fmt::format("/* Made by `pooljit export` {}. */\n", POOLJIT_VERSION);
+  const bool has_free = std::ranges::any_of(kernels, &ExportedKernel::is_free);
+  out += has_free ? needs_library : needs_nothing;
   out += rules;
-  out += fmt::format("#ifndef {0}\n#define {0}\n\n#include <stdint.h>\n\n", guard);
+  out += fmt::format("#ifndef {0}\n#define {0}\n\n#include <stdint.h>\n{1}\n", guard,
+                     has_free ? "#include <string.h>\n\n#include <pooljit_linked.h>\n" : "");
   out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
   out += types;
   out += table_types();
   out += "#endif /* POOLJIT_EXPORT_TYPES */\n";
-  for (const ExportedKernel& kernel : kernels) out += "\n" + comment(kernel) + declarations(kernel);
+  for (const ExportedKernel& kernel : kernels) 
+    out += "\n" + comment(kernel) + (kernel.is_free() ? definitions(kernel) : declarations(kernel));
   out += table_functions(kernels, table);
   out += fmt::format("\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {} */\n", guard);
   return out;

@@ -1,9 +1,9 @@
 #include "export/info.h"
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
+#include "export/pointers.h"
 #include "ir/check.h"
 
 namespace pooljit::runtime {
@@ -35,35 +35,6 @@ struct InfoData {
   uint64_t outputs = 0;  // an address
   int64_t indices_count = 0;
   uint64_t all_indices = 0;  // an address
-};
-
-// A structure whose addresses are known: where each lies in it, and what it points to.
-class Pointers {
- public:
-  explicit Pointers(ElfObject& object) : object_(object) {}
-
-  void to_text(size_t at, std::string_view text) {
-    const std::string with_end(text);
-    to(at, SectionId::rodata, object_.append(SectionId::rodata, with_end.c_str(), with_end.size() + 1, 1));
-  }
-  void to(size_t at, SectionId section, size_t offset) { all_.push_back({at, section, offset}); }
-  // Appends the structure.
-  size_t place(const void* data, size_t bytes) {
-    const size_t base = object_.append(SectionId::relro, data, bytes, alignof(uint64_t));
-    for (const Pointer& pointer : all_)
-      object_.relocate(SectionId::relro, {base + pointer.at, ElfObject::RelocationKind::address_8,
-                                          pointer.section, static_cast<int64_t>(pointer.offset)});
-    return base;
-  }
-
- private:
-  struct Pointer {
-    size_t at;
-    SectionId section;
-    size_t offset;
-  };
-  ElfObject& object_;
-  std::vector<Pointer> all_;
 };
 
 TensorData tensor_data(const ExportedTensor& tensor, size_t at, Pointers& pointers) {

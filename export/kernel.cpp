@@ -10,7 +10,8 @@
 #include "runtime/cpu_features.h"
 #include "runtime/limits.h"
 #include "runtime/memory_view.h"
-#include "runtime/proof/verify.h"
+#include "runtime/proof/general.h"
+#include "runtime/sized_code.h"
 #include "runtime/tuning/choose.h"
 
 namespace pooljit::runtime {
@@ -51,45 +52,87 @@ ExportedTensor tensor(const MemoryView& view, ir::DType dtype, bool has_batch) {
   return result;
 }
 
-void describe(ExportedKernel& kernel, const ir::PoolNest& nest) {
-  const int64_t batch = kernel.spec.batch.value_or(1);
-  const bool has_batch = kernel.has_batch();
-  kernel.input = tensor(input_view(nest, batch), nest.input.dtype, has_batch);
+void keep_alike(int64_t& number, int64_t other) {
+  if (number != other) number = 0;
+}
+
+void keep_alike(ExportedTensor& tensor, const ExportedTensor& other) {
+  keep_alike(tensor.bytes, other.bytes);
+  for (size_t i = 0; i < tensor.shape.size(); ++i) {
+    keep_alike(tensor.shape[i], other.shape[i]);
+    keep_alike(tensor.strides[i], other.strides[i]);
+  }
+}
+
+struct Tensors {
+  ExportedTensor input;
+  std::vector<ExportedTensor> outputs, indices, operands;
+};
+
+Tensors tensors_of(const frontend::PoolSpec& spec) {
+  const ir::PoolNest nest = make_nest(spec);
+  const int64_t batch = spec.batch.value_or(1);
+  const bool has_batch = spec.batch.has_value();
+  Tensors made{tensor(input_view(nest, batch), nest.input.dtype, has_batch), {}, {}, {}};
   const std::vector<MemoryView> outputs = all_outputs(nest, batch);
   for (size_t i = 0; i < outputs.size(); ++i)
-    kernel.outputs.push_back(tensor(outputs[i], nest.outputs()[i].output.dtype, has_batch));
+    made.outputs.push_back(tensor(outputs[i], nest.outputs()[i].output.dtype, has_batch));
   const std::vector<MemoryView> indices = all_indices(nest, batch);
   for (size_t i = 0; i < indices.size(); ++i)
-    kernel.indices.push_back(tensor(indices[i], nest.with_indices(i).indices->dtype, has_batch));
+    made.indices.push_back(tensor(indices[i], nest.with_indices(i).indices->dtype, has_batch));
   const std::vector<ir::View> views = operand_views(nest);
   const std::vector<MemoryView> memory = operand_memory(nest, batch);
   for (size_t i = 0; i < views.size(); ++i)
-    kernel.operands.push_back(tensor(memory[i], views[i].dtype, has_batch));
+    made.operands.push_back(tensor(memory[i], views[i].dtype, has_batch));
+  return made;
 }
 
-ir::Result<std::string> prove(const Code& code, const frontend::PoolSpec& spec, const Choices& choices) {
+// With free dims, what two sizes have alike.
+ir::Result<void> describe(ExportedKernel& kernel) {
+  Tensors tensors;
+  if (!kernel.is_free()) {
+    tensors = tensors_of(kernel.spec);
+  } else {
+    const auto one = with_more_outputs(kernel.spec, 1), other = with_more_outputs(kernel.spec, 2);
+    if (!one || !other) return tl::unexpected((one ? other : one).error());
+    tensors = tensors_of(*one);
+    const Tensors others = tensors_of(*other);
+    keep_alike(tensors.input, others.input);
+    for (size_t i = 0; i < tensors.outputs.size(); ++i) keep_alike(tensors.outputs[i], others.outputs[i]);
+    for (size_t i = 0; i < tensors.indices.size(); ++i) keep_alike(tensors.indices[i], others.indices[i]);
+    for (size_t i = 0; i < tensors.operands.size(); ++i) keep_alike(tensors.operands[i], others.operands[i]);
+  }
+  kernel.input = std::move(tensors.input);
+  kernel.outputs = std::move(tensors.outputs);
+  kernel.indices = std::move(tensors.indices);
+  kernel.operands = std::move(tensors.operands);
+  return {};
+}
+
+ir::Result<std::string> prove(const CodePtr& code, const frontend::PoolSpec& spec, const Choices& choices) {
   if (!can_run(choices.isa))
     return ir::unsupported("export.verify",
                            fmt::format("this machine cannot run {}, so its code cannot be proved here",
                                        ir::info(choices.isa).text),
                            "leave the ISA or --verify out, or export where the processor has it");
-  const auto proof = prove_code(code, spec, choices);
+  const auto proof =
+      has_free_dims(spec) ? prove_general(code, spec, choices) : prove_code(*code, spec, choices);
   if (!proof) return tl::unexpected(proof.error());
   if (!proof->ok()) return ir::invalid("prove.kernel", proof->failure, "a bug of pooljit: please report it");
   return print(*proof);
 }
 
-ir::Result<ExportedCode> make_code(const ExportedKernel& kernel, const ir::PoolNest& nest, ir::Isa isa,
-                                   const ExportOptions& options) {
+ir::Result<ExportedCode> make_code(const ExportedKernel& kernel, ir::Isa isa, const ExportOptions& options) {
   Choices choices{options.engine, isa, options.schedule};
   // A kernel that others' threads share is measured with one of them.
   const auto origin = choose_schedule(kernel.spec, {options.tune_db, true}, 1, choices);
   if (!origin) return tl::unexpected(origin.error());
-  auto code = info(options.engine).make(nest, choices);
+  auto code = kernel.is_free() ? make_general_code(kernel.spec, choices)
+                               : info(options.engine).make(make_nest(kernel.spec), choices);
   if (!code) return tl::unexpected(code.error());
   ExportedCode made{isa, *code, {}};
   if (!options.verify) return made;
-  const auto proof = prove(**code, kernel.spec, choices);
+  const auto proof = prove(*code, kernel.spec, choices);
   if (!proof) return tl::unexpected(proof.error());
   made.proof = *proof;
   return made;
@@ -103,11 +146,6 @@ ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_vi
   if (auto found = jit::require_decoder(); !found) return tl::unexpected(found.error());
   const auto spec = frontend::parse_spec(spec_text, frontend::FreeDims::allowed);
   if (!spec) return tl::unexpected(spec.error());
-  if (has_free_dims(*spec))
-    return ir::unsupported("export.sizes",
-                           fmt::format("{} leaves {} free: an exported function is for one size",
-                                       frontend::print(*spec), free_letters(*spec)),
-                           "a function for each size; or the library, which makes the table of a new one");
   if (is_unpool(*spec))
     return ir::unsupported("export.unpool", "max_unpool is a routine of the library, not machine code",
                            "call pooljit_run, or write it in C: one store for each index");
@@ -116,10 +154,9 @@ ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_vi
   kernel.spec = *spec;
   kernel.text = frontend::print(*spec);
   kernel.backend = info(options.engine).text;
-  const ir::PoolNest nest = make_nest(*spec);
-  describe(kernel, nest);
+  if (auto described = describe(kernel); !described) return tl::unexpected(described.error());
   for (const ir::Isa isa : options.isas) {
-    auto code = make_code(kernel, nest, isa, options);
+    auto code = make_code(kernel, isa, options);
     if (!code) return tl::unexpected(code.error());
     for (const Code* version : (*code).code->versions())
       kernel.scratch_bytes = std::max(kernel.scratch_bytes, version->info.scratch_bytes);
@@ -129,11 +166,18 @@ ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_vi
 }
 
 std::vector<std::string> global_symbols(const ExportedKernel& kernel) {
-  std::vector<std::string> symbols = {kernel.name, kernel.name + "_part", kernel.name + "_part_with"};
-  for (const ExportedCode& code : kernel.codes)
-    symbols.push_back(fmt::format("{}_part_with_{}", kernel.name, ir::info(code.isa).text));
+  std::vector<std::string> symbols =
+      kernel.is_free() ? std::vector{kernel.name + "_code"} : function_names(kernel);
   symbols.push_back(kernel.name + "_info");
   return symbols;
+}
+
+std::vector<std::string> function_names(const ExportedKernel& kernel) {
+  std::vector<std::string> names = {kernel.name, kernel.name + "_part", kernel.name + "_part_with"};
+  if (kernel.is_free()) return names;
+  for (const ExportedCode& code : kernel.codes)
+    names.push_back(fmt::format("{}_part_with_{}", kernel.name, ir::info(code.isa).text));
+  return names;
 }
 
 }  // namespace pooljit::runtime

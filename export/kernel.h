@@ -24,7 +24,7 @@ struct ExportOptions {
 };
 
 // A view of memory: in logical order, N (if batched), C, spatial. Strides in elements; in a blocked layout
-// the one of C is the distance of two blocks.
+// the one of C is the distance of two blocks. With free dims what depends on the size is 0.
 struct ExportedTensor {
   std::string_view dtype;
   std::vector<int64_t> shape, strides;
@@ -49,17 +49,22 @@ struct ExportedKernel {
   int64_t scratch_bytes = 0;  // of the ISA that wants most
   std::vector<ExportedCode> codes;
 
+  // One code for all sizes, which the library runs (runtime/linked_code.h).
+  bool is_free() const { return has_free_dims(spec); }
   bool has_batch() const { return spec.batch.has_value(); }
   bool writes_indices() const { return spec.direction == ir::Direction::forward; }
 };
 
 // Errors: those of parse_spec, the tuning database and the engines; "export.name" (no C identifier, or a
-// word of C or C++), "export.unpool", "export.verify" (this machine cannot run what is to be proved),
+// word of C or C++), "export.unpool", "general.unsupported" (there is no code for all sizes), "export.verify" (this machine cannot run what is to be proved),
 // "prove.*".
 ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_view spec_text,
                                          const ExportOptions& options);
 
-// What its object defines for others: the functions and NAME_info.
+// What its object defines for others: the functions and NAME_info. With free dims NAME_code in place of the
+// functions, which the header defines.
 std::vector<std::string> global_symbols(const ExportedKernel& kernel);
+// The names of its functions.
+std::vector<std::string> function_names(const ExportedKernel& kernel);
 
 }  // namespace pooljit::runtime

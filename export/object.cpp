@@ -7,6 +7,7 @@
 #include "jit/object/references.h"
 #include "jit/xbyak/entry_code.h"
 #include "export/info.h"
+#include "export/linked.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -100,7 +101,8 @@ ElfObject make_object(std::span<const ExportedKernel> kernels, bool with_info) {
   std::vector<jit::CodeFrame> frames;
   jit::EntryWriter entries(object);
   for (const ExportedKernel& kernel : kernels) {
-    entries.add(add_bodies(kernel, object, frames), frames);
+    const jit::ExportedFunction function = add_bodies(kernel, object, frames);
+    kernel.is_free() ? append_linked(kernel, function, object) : entries.add(function, frames);
     if (with_info) append_info(kernel, object);
   }
   add_frames(frames, object);

@@ -18,6 +18,7 @@ typedef struct pooljit_export_args {
   int64_t batch;               /* of a spec without N: 0 or 1 */
   int part, parts;             /* 0 and 0: all of the work */
   void* scratch;               /* null: from the stack */
+  const int64_t* dims;         /* of a spec with free dims: the extents of all spatial dims */
 } pooljit_export_args;
 
 typedef struct pooljit_export_kernel {
@@ -45,6 +46,7 @@ std::string runner(const ExportedKernel& kernel) {
   pass("indices", kernel.indices.size());
   pass("operands", kernel.operands.size());
   if (kernel.has_batch()) arguments += ", args->batch";
+  if (kernel.is_free()) arguments += ", args->dims";
   std::string out = fmt::format(
       "static inline int {}_run(const pooljit_export_args* args) {{\n"
       "  if (!args || (args->parts == 0 && args->part != 0)) return POOLJIT_EXPORT_INVALID;\n",

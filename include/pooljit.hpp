@@ -4,7 +4,7 @@
 //       pooljit::compile("max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)");
 //   kernel.run(input, output);
 //
-// C++17. A header over the C interface, pooljit.h and pooljit_tuning.h, which say what each thing means:
+// C++17. A header over the C interface, pooljit.h and its kin, which say what each thing means:
 // names are the same, and nothing but C crosses into the library, so a program may have any standard library
 // and any of its modes. Every error is a pooljit::Error. Threads, fork(), signals and scratch memory: as
 // pooljit.h says; compiling allocates, running does not.
@@ -23,6 +23,7 @@
 
 #include "pooljit.h"
 #include "pooljit_error.hpp"
+#include "pooljit_linked.h"
 #include "pooljit_tuning.h"
 
 namespace pooljit {
@@ -307,6 +308,13 @@ inline Kernel compile(std::string_view spec, const Options& options = {}) {
 inline Kernel compile(const Spec& spec) {
   pooljit_kernel* kernel = nullptr;
   check(pooljit_spec_compile(spec.c_handle(), &kernel));
+  return Kernel(kernel);
+}
+
+// The kernel of code for all sizes that `pooljit export` made and the program was linked with: pooljit_link.
+inline Kernel link(const pooljit_linked_code& code) {
+  pooljit_kernel* kernel = nullptr;
+  check(pooljit_link(&code, &kernel));
   return Kernel(kernel);
 }
 

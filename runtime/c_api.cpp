@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "runtime/linked_code.h"
 #include "runtime/options.h"
 
 using namespace pooljit::c_api;
@@ -248,6 +249,15 @@ int pooljit_kernel_sized(const pooljit_kernel* kernel, const int64_t* dims, int3
     *sized = nullptr;
     if (!kernel) return fail_null("kernel");
     return give(kernel_of_size(*kernel, dims, count, false), sized);
+  });
+}
+
+int pooljit_link(const pooljit_linked_code* code, pooljit_kernel** kernel) {
+  return guarded([&] {
+    if (!kernel) return fail_null("kernel");
+    *kernel = nullptr;
+    if (!code) return fail_null("code");
+    return give(pooljit::runtime::linked_kernel(*code), kernel);
   });
 }
 

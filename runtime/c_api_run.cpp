@@ -3,6 +3,7 @@
 
 #include "runtime/c_api.h"
 #include "runtime/limits.h"
+#include "runtime/linked_code.h"
 #include "runtime/threads.h"
 
 using namespace pooljit::c_api;
@@ -184,6 +185,13 @@ int run_sized(const pooljit_kernel& handle, const pooljit_args& args) {
   return kernel ? pooljit::c_api::code_of(check_and_run(**kernel, args)) : fail(kernel.error());
 }
 
+int run_given(const pooljit_kernel& kernel, const pooljit_args* given) {
+  if (!given) return fail_null("args");
+  if (given->size == sizeof *given) return run_sized(kernel, *given);
+  const auto args = read_struct("pooljit_args", *given);
+  return args ? run_sized(kernel, *args) : fail(args.error());
+}
+
 }  // namespace
 
 int pooljit_run(const pooljit_kernel* kernel, const void* input, void* output, void* indices) {
@@ -198,9 +206,14 @@ int pooljit_run(const pooljit_kernel* kernel, const void* input, void* output, v
 int pooljit_run_with(const pooljit_kernel* kernel, const pooljit_args* given) {
   return guarded([&] {
     if (!kernel) return fail_null("kernel");
-    if (!given) return fail_null("args");
-    if (given->size == sizeof *given) return run_sized(*kernel, *given);
-    const auto args = read_struct("pooljit_args", *given);
-    return args ? run_sized(*kernel, *args) : fail(args.error());
+    return run_given(*kernel, given);
+  });
+}
+
+int pooljit_run_linked(const pooljit_linked_code* code, const pooljit_args* given) {
+  return guarded([&] {
+    if (!code) return fail_null("code");
+    auto kernel = pooljit::runtime::linked_kernel(*code);
+    return kernel ? run_given({std::move(*kernel)}, given) : fail(kernel.error());
   });
 }

@@ -264,7 +264,11 @@ ir::Result<KeyedKernel> FreeKernel::make(frontend::PoolSpec sized) const {
     if (*tuned) return for_size_alone();
   }
   auto code = SizedCode::make(general_.code, std::move(nest));
-  if (!code && code.error().id == "general.window") return for_size_alone();
+  if (!code && code.error().id == "general.window") {
+    if (general_.makes_code) return for_size_alone();
+    return ir::unsupported("general.window", code.error().message,
+                           "export the layer for this size, or compile it");
+  }
   if (!code) return tl::unexpected(code.error());
   return KeyedKernel{std::make_shared<const Kernel>(std::move(sized), std::move(*code), threads_,
                                                     Kernel::Remarks{general_.why, "", options_.label}),

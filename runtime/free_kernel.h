@@ -29,6 +29,7 @@ class FreeKernel {
   struct General {
     CodePtr code;
     std::string why;
+    bool makes_code = true;  // false: a size that it is not for is an error ("general.window")
   };
   // Of a checked spec with free dims, and options that resolve. needs_database: as CheckedSpec has it.
   FreeKernel(frontend::PoolSpec spec, Options options, bool needs_database, General general);

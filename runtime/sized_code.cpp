@@ -74,17 +74,21 @@ ir::Result<frontend::PoolSpec> freed(frontend::PoolSpec spec) {
   return frontend::parse_spec(print(spec), frontend::FreeDims::allowed);
 }
 
-ir::Result<ir::PoolNest> general_nest_of(const frontend::PoolSpec& free_spec, const Choices& choices) {
-  if (is_unpool(free_spec))
-    return ir::unsupported("general.unsupported", "an unpool is a routine of the runtime, for each size");
-  // At a size with several outputs along each free dim: strides of one do not tell planes from pixels.
+ir::Result<frontend::PoolSpec> with_more_outputs(const frontend::PoolSpec& free_spec, int64_t outputs) {
   std::vector<int64_t> extents;
   for (size_t i = 0; i < free_spec.dims.size(); ++i) {
     int64_t step = free_spec.dims[i].stride;
     for (const frontend::PoolSpec& member : free_spec.members) step = std::max(step, member.dims[i].stride);
-    extents.push_back(free_spec.dims[i].input + (free_spec.dims[i].is_free ? step : 0));
+    extents.push_back(free_spec.dims[i].input + (free_spec.dims[i].is_free ? outputs * step : 0));
   }
-  const auto sized = with_sizes(free_spec, extents);
+  return with_sizes(free_spec, extents);
+}
+
+ir::Result<ir::PoolNest> general_nest_of(const frontend::PoolSpec& free_spec, const Choices& choices) {
+  if (is_unpool(free_spec))
+    return ir::unsupported("general.unsupported", "an unpool is a routine of the runtime, for each size");
+  // At a size with several outputs along each free dim: strides of one do not tell planes from pixels.
+  const auto sized = with_more_outputs(free_spec, 1);
   if (!sized) return ir::unsupported("general.unsupported", sized.error().message, sized.error().hint);
   auto nest = any_nest(*sized);
   if (!nest || choices.schedule) return nest;

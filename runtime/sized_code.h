@@ -15,6 +15,9 @@ namespace pooljit::runtime {
 // The layer with all spatial dims free. Errors: "spec.*" for a spec that not every size can have.
 ir::Result<frontend::PoolSpec> freed(frontend::PoolSpec spec);
 
+// The layer at a size that has so many outputs more along each free dim than its smallest. Errors: "spec.*".
+ir::Result<frontend::PoolSpec> with_more_outputs(const frontend::PoolSpec& free_spec, int64_t outputs);
+
 // The nest of any size of a spec with free dims, of which code can be made by these choices as far as one can
 // see. Errors: "general.unsupported".
 ir::Result<ir::PoolNest> general_nest_of(const frontend::PoolSpec& free_spec, const Choices& choices);

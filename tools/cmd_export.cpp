@@ -2,10 +2,12 @@
 // code at run time (docs/export.md).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -104,7 +106,9 @@ ir::Error located(ir::Error error, const ExportArguments& arguments, const Probl
 class Symbols {
  public:
   ir::Result<void> take(const runtime::ExportedKernel& kernel, const Problem& problem) {
-    for (const std::string& symbol : runtime::global_symbols(kernel)) {
+    std::vector<std::string> names = runtime::global_symbols(kernel);
+    if (kernel.is_free()) std::ranges::copy(function_names(kernel), std::back_inserter(names));
+    for (const std::string& symbol : names) {
       const auto [known, is_new] = taken_.try_emplace(symbol, problem.line);
       if (is_new) continue;
       return ir::invalid("export.same_name",
@@ -268,9 +272,12 @@ void add_export(CLI::App& app, Action& action) {
       "Prove each kernel before anything is written, about a second for each and each ISA; this "
       "machine has to run it");
   command->footer(
-      "The program that links it needs no library: docs/export.md.\n\n"
+      "The program that links it needs no library, but for specs with free dims, whose functions take the\n"
+      "size: libpooljit makes the tables of a size, and no code. docs/export.md.\n\n"
       "  pooljit export 'max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)' \\\n"
       "    --name stem -o stem.o --header stem.h\n"
+      "  pooljit export 'max_pool2d(float32[N,64,H,W], kernel_size=3)' --name pool -o pool.o --header "
+      "pool.h\n"
       "  pooljit export --file bench/problems/networks.txt --isa avx2,avx512 -o libpools.a --header pools.h");
   command->callback([&action, arguments, output, source] {
     if (output->count() + source->count() == 0) throw CLI::RequiredError("--output or --source");

@@ -367,7 +367,7 @@ class Writer {
 }  // namespace
 
 Result<std::vector<int64_t>> size_words(const PoolNest& general, const PoolNest& sized) {
-  std::vector<int64_t> words(static_cast<size_t>(SizeLayout(general).words()));
+  std::vector<int64_t> words(static_cast<size_t>(size_word_count(general)));
   if (has_pixel_rows_of_any_size(general)) {
     const PoolNest any_row = as_one_channel(general), row = as_one_channel(sized);
     if (auto done = Writer(any_row, row, Rows::of_pixels, words).write(); !done)
@@ -379,6 +379,8 @@ Result<std::vector<int64_t>> size_words(const PoolNest& general, const PoolNest&
     return tl::unexpected(done.error());
   return words;
 }
+
+int size_word_count(const PoolNest& general) { return SizeLayout(general).words(); }
 
 int64_t task_count(const TaskDim& task, const PoolNest& sized, int64_t batch) {
   if (task.extent == TaskDim::batch_extent) return batch;

@@ -15,6 +15,9 @@ namespace pooljit::ir {
 // innermost ones. "general.window": its windows have more taps than the code is for.
 Result<std::vector<int64_t>> size_words(const PoolNest& general, const PoolNest& sized);
 
+// How many words each size has before its tables.
+int size_word_count(const PoolNest& general);
+
 // How many tasks a dimension of a Program has for a layer of this size and batch.
 int64_t task_count(const TaskDim& task, const PoolNest& sized, int64_t batch);
 

@@ -42,6 +42,15 @@ PROGRAMS = {
           pooljit_spec_release(spec);
           return info.output.dims[3] != 56;
         }""",
+    # Linked with no such code.
+    "pooljit_linked.h": """#include <pooljit_linked.h>
+        #include <string.h>
+        extern const pooljit_linked_code stem_code __attribute__((weak));
+        static int fail(const char* why) { return strstr(why, "runtime.null") == NULL; }
+        int main(void) {
+        @
+          return 1;
+        }""",
     "pooljit_tuning.h": """#include <pooljit_tuning.h>
         #include <stdio.h>
         int main(void) {

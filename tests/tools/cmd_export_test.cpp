@@ -15,6 +15,7 @@
 #include "runtime/compile.h"
 #include "runtime/cpu_features.h"
 #include "runtime/tuning/workload.h"
+#include "tests/tools/expect_pools.h"
 #include "tests/tools/shell.h"
 #include "tools/problem_file.h"
 
@@ -156,38 +157,16 @@ TEST(Export, SeveralPoolsAreRight) {
   const Exported exported(folder / "pools.so");
   const auto problems = tools::read_problems(folder / "specs");
   ASSERT_TRUE(problems);
-  for (const tools::Problem& problem : *problems) {
-    const auto kernel = runtime::compile(problem.spec, {.backend = "reference"});
-    ASSERT_TRUE(kernel) << to_string(kernel.error());
-    const auto workload = runtime::Workload::make(**kernel);
-    ASSERT_TRUE(workload);
-    ASSERT_TRUE(workload->run(**kernel));
-    std::vector<std::span<std::byte>> written;
-    std::vector<std::vector<std::byte>> wanted;
-    const auto add = [&](const std::byte* begin, const runtime::MemoryView& view) {
-      written.emplace_back(const_cast<std::byte*>(begin), static_cast<size_t>(view.span_bytes()));
-      wanted.emplace_back(written.back().begin(), written.back().end());
-    };
-    for (size_t i = 0; i < (*kernel)->output_views().size(); ++i)
-      add(workload->output(i), (*kernel)->output_views()[i]);
-    for (size_t i = 0; i < (*kernel)->index_views().size(); ++i)
-      add(workload->indices(i), (*kernel)->index_views()[i]);
-    std::vector<uint64_t> arguments = {reinterpret_cast<uint64_t>(workload->input())};
-    for (const auto& buffer : written) arguments.push_back(reinterpret_cast<uint64_t>(buffer.data()));
-    arguments.push_back(uint64_t(*(*kernel)->spec().batch));
-    for (const int parts : {0, 1, 3}) {
-      for (const auto& buffer : written) std::ranges::fill(buffer, std::byte{0x55});
-      for (int part = 0; part < std::max(parts, 1); ++part) {
-        std::vector<uint64_t> all = arguments;
-        if (parts > 0) all.insert(all.end(), {uint64_t(part), uint64_t(parts)});
-        EXPECT_EQ(exported.call_with(problem.name + (parts > 0 ? "_part" : ""), all), 0);
-      }
-      for (size_t i = 0; i < written.size(); ++i)
-        EXPECT_TRUE(std::ranges::equal(written[i], wanted[i])) << problem.name << " " << i << " in " << parts;
-    }
-    arguments[1] = 0;
-    EXPECT_EQ(exported.call_with(problem.name, arguments), 1) << "a null pointer";
-  }
+  for (const tools::Problem& problem : *problems)
+    expect_pools(problem.spec, [&](const void* input, std::span<void* const> outputs,
+                                   std::span<void* const> indices, int part, int parts) {
+      std::vector<uint64_t> all = {reinterpret_cast<uint64_t>(input)};
+      for (const auto& pointers : {outputs, indices})
+        for (void* const pointer : pointers) all.push_back(reinterpret_cast<uint64_t>(pointer));
+      all.push_back(uint64_t(*frontend::parse_spec(problem.spec)->batch));
+      if (parts > 0) all.insert(all.end(), {uint64_t(part), uint64_t(parts)});
+      return exported.call_with(problem.name + (parts > 0 ? "_part" : ""), all);
+    });
 }
 
 class ExportBackend : public testing::TestWithParam<const char*> {};

@@ -36,7 +36,8 @@ std::set<std::string> exported() {
 // What the public headers declare with POOLJIT_API.
 std::set<std::string> declared() {
   std::set<std::string> names;
-  for (const char* header : {"/include/pooljit.h", "/include/pooljit_tuning.h"}) {
+  for (const char* header :
+       {"/include/pooljit.h", "/include/pooljit_linked.h", "/include/pooljit_tuning.h"}) {
     std::ifstream file(std::string(POOLJIT_SOURCE_DIR) + header);
     const std::string text(std::istreambuf_iterator<char>(file), {});
     const std::regex function(R"(POOLJIT_API [a-z_ *]*?(pooljit_[a-z_]+)\()");
