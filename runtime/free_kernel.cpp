@@ -50,6 +50,20 @@ bool is_narrow(const ir::PoolNest& sized, const ir::Schedule& schedule) {
   return row_fields(schedule) && outputs_of_row(sized, schedule) < 2 * int64_t{schedule.lanes};
 }
 
+// Vectors of outputs, or of a window's taps, of one image. Of rows and of pixels also those that are not
+// full.
+double vectors_of(const ir::PoolNest& pool, const ir::Schedule& schedule) {
+  const bool has_planes = row_fields(schedule) && !has_rows_of_pixels(schedule);
+  double rows = has_planes ? double(pool.channels) : 1;
+  for (size_t i = 0; i + 1 < pool.dims.size(); ++i) rows *= double(pool.dims[i].output);
+  if (row_fields(schedule))
+    return rows * double(ir::ceil_div(outputs_of_row(pool, schedule), int64_t{schedule.lanes}));
+  const double windows = rows * double(pool.dims.back().output);
+  return schedule.family() == ir::Family::channels_last
+             ? windows * double(ir::ceil_div(pool.channels, int64_t{schedule.lanes}))
+             : windows * double(pool.channels) / schedule.lanes;
+}
+
 // Taps of an output: separable takes three of each vector along either dimension, whatever the window.
 int64_t taps_of(const ir::PoolNest& pool, const ir::Schedule& schedule) {
   constexpr int64_t taps_of_two_dims = 6;
@@ -197,7 +211,7 @@ double FreeKernel::saved_seconds(const ir::PoolNest& sized, Saved by) const {
       if (by != Saved::by_others) seconds += windows * saved_seconds_of_window;
       return true;
     }
-    const double taps = windows * double(taps_of(pool, own)) / own.lanes;
+    const double taps = vectors_of(pool, own) * double(taps_of(pool, own));
     const double of_others = share_of_others(pool, own, *ir::find_isa(general_.code->info.isa));
     const double run = std::max(taps, 1.0) * seconds_per_tap;
     const double planes = has_rows_of_pixels(own) ? 1 : double(pool.channels);
@@ -210,7 +224,7 @@ double FreeKernel::saved_seconds(const ir::PoolNest& sized, Saved by) const {
       seconds += share_of_same(pool, own) * run;
     return true;
   });
-  return seconds;
+  return seconds * double(spec_.batch.value_or(1));
 }
 
 ir::SameBits FreeKernel::same_bits(const ir::PoolNest& sized) const {
