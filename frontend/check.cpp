@@ -251,8 +251,7 @@ Broken check_all(const PoolSpec& spec) {
 
 // A member is a spec of its own, whose output may be a part of another tensor.
 Broken check_member(const PoolSpec& spec, const PoolSpec& member) {
-  if (member.direction != ir::Direction::forward || is_pools(member) ||
-      member.dims.size() != spec.dims.size())
+  if (member.direction != ir::Direction::forward || member.dims.size() != spec.dims.size())
     return broke(Rule::members, "got one of another direction or rank");
   if (auto error = check_all(member)) return error;
   if (spec.concat && (member.output_layout || !member.output_strides.empty()))

@@ -176,7 +176,7 @@ std::string Explanation::text() const {
         "within "
         "5 % of the fastest; {:.2f} times its time in the mean, {:.1f} at worst\n",
         one.machine, one.layers, one.within_percent, one.loss, one.worst);
-  if (!ir::is_pools(*this) && evidence.empty())
+  if (!families.empty() && evidence.empty())
     text += "  samples: none of this dtype and layout with a default of this family\n";
   for (const Explanation& member : members)
     text += fmt::format("\nalone: {}\n{}", member.spec, member.text());

@@ -49,16 +49,9 @@ std::string layout(const ir::View& view, int64_t channels, const std::vector<int
   return is_packed(channels) > 0 && view.channel_stride == 1 ? "nhwc" : "strided";
 }
 
-// "nchw", or "nhwc_to_nchw" where the output has another. The views of members are not looked at.
-std::string layouts(const ir::PoolNest& nest) {
-  const auto name = [&](const ir::View& view, int64_t ir::NestDim::*extent) -> std::string {
-    if (!nest.has_any_size()) return layout(view, nest.channels, each(nest, extent));
-    return view.channel_stride > view.strides.back() ? "nchw" : "nhwc";
-  };
-  std::string input = name(nest.input, &ir::NestDim::input);
-  if (is_pools(nest)) return input;
-  const std::string output = name(nest.output, &ir::NestDim::output);
-  return input == output ? input : input + "_to_" + output;
+std::string layout(const ir::PoolNest& nest, const ir::View& view, int64_t ir::NestDim::*extent) {
+  if (!nest.has_any_size()) return layout(view, nest.channels, each(nest, extent));
+  return view.channel_stride > view.strides.back() ? "nchw" : "nhwc";
 }
 
 }  // namespace
@@ -67,13 +60,17 @@ std::string kernel_name(const ir::PoolNest& nest, ir::Isa isa, std::string_view 
   const std::string prefix = label.empty() ? "pooljit" : fmt::format("pooljit:{}", label);
   const std::string extents =
       nest.has_any_size() ? "any" : fmt::format("{}", fmt::join(each(nest, &ir::NestDim::input), "x"));
-  const std::string tensor =
-      fmt::format("{}_{}_{}x{}", ir::info(nest.input.dtype).text, layouts(nest), nest.channels, extents);
+  const std::string input = layout(nest, nest.input, &ir::NestDim::input);
+  const auto tensor = [&](std::string_view layouts) {
+    return fmt::format("{}_{}_{}x{}", ir::info(nest.input.dtype).text, layouts, nest.channels, extents);
+  };
   if (is_pools(nest))
-    return fmt::format("{}:{}_pools{}d_{}_{}", prefix, nest.members.size(), nest.dims.size(), tensor,
+    return fmt::format("{}:{}_pools{}d_{}_{}", prefix, nest.members.size(), nest.dims.size(), tensor(input),
                        ir::info(isa).text);
+  const std::string output = layout(nest, nest.output, &ir::NestDim::output);
   return fmt::format("{}:{}_pool{}d{}_{}_{}{}_{}", prefix, info(nest.reduction).text, nest.dims.size(),
-                     nest.is_backward() ? "_backward" : "", tensor, window(nest),
+                     nest.is_backward() ? "_backward" : "",
+                     tensor(input == output ? input : input + "_to_" + output), window(nest),
                      nest.indices && !nest.is_backward() ? "_indices" : "", ir::info(isa).text);
 }
 

@@ -37,11 +37,12 @@ ir::Result<void> suits(const ir::PoolNest& nest, const ir::Schedule& schedule, i
 
 // What every layer has code by, if it has some: its refusal says why there is none. What is offered where
 // nothing suits is for one size.
-ir::Schedule least(const ir::PoolNest& nest, const ir::Schedule& offered) {
-  if (is_pools(nest)) return offered;
-  ir::Schedule one_lane = schedule_of(ir::Family::channels_last, 1);
-  one_lane.tail = ir::Tail::split;
-  return one_lane;
+ir::Schedule least(ir::Schedule offered) {
+  for (ir::Schedule& one : pools_of(offered)) {
+    one = schedule_of(ir::Family::channels_last, 1);
+    one.tail = ir::Tail::split;
+  }
+  return offered;
 }
 
 // What is told of the general code holds at each size, but for the layer.
@@ -95,7 +96,7 @@ ir::Result<ir::PoolNest> general_nest_of(const frontend::PoolSpec& free_spec, co
   const ir::Schedule offered = offered_schedules(*nest, choices).front();
   const auto is_done = suits(*nest, offered, choices.isa);
   if (is_done) return nest;
-  const auto why = suits(*nest, least(*nest, offered), choices.isa);
+  const auto why = suits(*nest, least(offered), choices.isa);
   const ir::Error& refused = why ? is_done.error() : why.error();
   return ir::unsupported("general.unsupported", refused.message, refused.hint);
 }

@@ -207,11 +207,12 @@ ir::Result<ir::Schedule> schedule_of(const std::string& text) {
   std::vector<std::string> members;
   while (object.contains(member_head(members.size()) + "family"))
     members.push_back(take_text(object, member_head(members.size())));
-  if (members.empty() && !object.contains("family"))
+  if (members.empty()) {
+    if (object.contains("family")) return ir::parse_schedule(take_text(object, ""));
     return ir::invalid(
         "schedule.text", "the configuration names no family",
         R"({"family": "channels_last", "lanes": 8}; of several pools one for each: "member0.family")");
-  if (members.empty()) return ir::parse_schedule(take_text(object, ""));
+  }
   // The usual values of what the text cannot leave out.
   Json all = {{"loops", "each"}, {"channels", 1}, {"rows", 1}, {copies_name, no_copies}};
   all.update(object);

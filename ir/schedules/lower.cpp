@@ -72,10 +72,6 @@ Result<Program> lower_pieces(const PoolNest& nest, const Schedule& schedule, Isa
 }
 
 Result<Program> lower_members(const PoolNest& nest, const Schedule& schedule, Isa isa) {
-  if (schedule.members.size() != nest.members.size())
-    return invalid("schedule.members",
-                   fmt::format("{} schedules for {} pools", schedule.members.size(), nest.members.size()),
-                   "each(channels=1, rows=1)[A; B; ...], one for each; with include_input the copy's first");
   // Their outputs may lie at any multiple of an element.
   const auto streams = [](const Schedule& one) { return one.stores == Stores::streamed; };
   if (streams(schedule) || std::ranges::any_of(schedule.members, streams))
@@ -98,9 +94,13 @@ Result<Program> lower_members(const PoolNest& nest, const Schedule& schedule, Is
 
 // Its values are named as they were made.
 Result<Program> lower_unnamed(const PoolNest& nest, const Schedule& schedule, Isa isa) {
+  if (schedule.members.size() != nest.members.size())
+    return invalid("schedule.members",
+                   fmt::format("pools: {} in the schedule, {} in the layer", pools_of(schedule).size(),
+                               pools_of(nest).size()),
+                   "each(channels=1, rows=1)[A; B; ...] of pools(...), one for each; with include_input the "
+                   "copy's first; of one pool A alone");
   if (is_pools(nest)) return lower_members(nest, schedule, isa);
-  if (is_pools(schedule))
-    return invalid("schedule.members", "schedules of several pools for one", "one of a family's");
   if (schedule.from >= 0)
     return invalid("schedule.from", fmt::format("from={} of a pool alone", schedule.from), "leave it out");
   const auto layer = Layer::of(nest, isa);
