@@ -2,9 +2,11 @@
 
 function(pooljit_sources folder result)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
-  if(NOT folder STREQUAL "jit/llvm")
-    list(FILTER sources EXCLUDE REGEX "/jit/llvm/")  # a layer of its own
-  endif()
+  foreach(inner jit/llvm lab/schedules)  # layers of their own
+    if(NOT folder STREQUAL inner)
+      list(FILTER sources EXCLUDE REGEX "/${inner}/")
+    endif()
+  endforeach()
   # In libraries of their own, which others take without the command.
   list(FILTER sources EXCLUDE REGEX "/tools/(plain_loop|fuzz/(axes|divergence_rules|explain|fault_rules|random_pools|random_spec|seen_before|window_facts))[.]cpp$")
   if(NOT POOLJIT_ONNX)
@@ -14,7 +16,8 @@ function(pooljit_sources folder result)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# pooljit_layer(folder dependency...): the static library pooljit_<folder>, for jit/llvm pooljit_llvm.
+# pooljit_layer(folder dependency...): the static library pooljit_<folder>, for jit/llvm pooljit_llvm, for lab/schedules
+# pooljit_schedules.
 function(pooljit_layer folder)
   pooljit_sources(${folder} sources)
   get_filename_component(folder ${folder} NAME)

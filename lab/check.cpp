@@ -10,7 +10,7 @@
 #include "ir/agreement.h"
 #include "ir/interp/interpret.h"
 #include "ir/schedule_text.h"
-#include "lab/candidates.h"
+#include "lab/schedules/candidates.h"
 #include "lab/check_budget.h"
 #include "lab/check_case.h"
 #include "lab/check_compare.h"

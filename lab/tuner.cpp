@@ -9,7 +9,7 @@
 
 #include "ir/schedule_text.h"
 #include "ir/pools.h"
-#include "lab/candidates.h"
+#include "lab/schedules/candidates.h"
 #include "lab/check.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"

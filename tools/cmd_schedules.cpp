@@ -7,8 +7,8 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/schedule_text.h"
-#include "lab/candidates.h"
-#include "lab/explain.h"
+#include "lab/schedules/candidates.h"
+#include "lab/schedules/explain.h"
 #include "runtime/machine.h"
 #include "runtime/memory_view.h"
 #include "runtime/options.h"

@@ -9,7 +9,7 @@
 #include "ir/text.h"
 #include "jit/backend.h"
 #include "jit/decoder.h"
-#include "lab/explain.h"
+#include "lab/schedules/explain.h"
 #include "runtime/compile.h"
 #include "runtime/kernel_name.h"
 #include "runtime/options.h"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "lab/candidates.h"
+#include "lab/schedules/candidates.h"
 #include "runtime/cpu_features.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"

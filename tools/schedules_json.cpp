@@ -1,6 +1,6 @@
 #include "tools/schedules_json.h"
 
-#include "lab/explain.h"
+#include "lab/schedules/explain.h"
 
 namespace pooljit::tools {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/cost.h"
-#include "lab/explain.h"
+#include "lab/schedules/explain.h"
 
 namespace pooljit::tools {
 

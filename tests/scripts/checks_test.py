@@ -83,6 +83,10 @@ class IncludeRule(Tree):
         self.append("frontend/pool_spec.h", "#include <pooljit.h>\n")
         self.expect_failure("check-includes", "`frontend` may not include `include`")
 
+    def test_the_library_has_schedules_only_of_the_laboratory(self):
+        self.append("lab/schedules/explain.h", '#include "lab/check.h"\n')
+        self.expect_failure("check-includes", "lab/schedules/explain.h", "the rest of `lab` is not")
+
     def test_relative_paths_are_seen(self):
         self.append("ir/nest.h", '#include "../jit/backend.h"\n')
         self.expect_failure("check-includes", "`ir` may not include `jit`")

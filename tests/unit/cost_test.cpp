@@ -7,7 +7,7 @@
 #include "ir/choose/enumerate.h"
 #include "ir/schedule_text.h"
 #include "ir/text.h"
-#include "lab/candidates.h"
+#include "lab/schedules/candidates.h"
 #include "runtime/machine.h"
 
 namespace pooljit::ir {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ir/schedule.h"
-#include "lab/explain.h"
+#include "lab/schedules/explain.h"
 #include "pooljit.hpp"
 #include "runtime/compile.h"
 

@@ -1,4 +1,4 @@
-#include "lab/explain.h"
+#include "lab/schedules/explain.h"
 
 #include <fmt/format.h>
 

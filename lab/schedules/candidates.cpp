@@ -1,4 +1,4 @@
-#include "lab/candidates.h"
+#include "lab/schedules/candidates.h"
 
 #include <algorithm>
 

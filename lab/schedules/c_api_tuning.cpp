@@ -5,8 +5,8 @@
 
 #include "frontend/check.h"
 #include "runtime/c_api.h"
-#include "lab/candidates.h"
-#include "lab/explain.h"
+#include "lab/schedules/candidates.h"
+#include "lab/schedules/explain.h"
 #include "runtime/tuning/workload.h"
 
 using namespace pooljit::c_api;
