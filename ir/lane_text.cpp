@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <charconv>
 #include <cmath>
 
 #include "ir/half.h"
+#include "ir/parse_number.h"
 
 namespace pooljit::ir {
 namespace {
@@ -26,33 +26,25 @@ std::string half_text(uint16_t bits) {
   return std::isnan(value) ? fmt::format("{}{:x})", nan_head, bits) : fmt::format("{}", value);
 }
 
-template <typename T, typename... Base>
-std::optional<T> read_number(std::string_view text, Base... base) {
-  T value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base...);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 bool is_nan_text(std::string_view text) { return text.starts_with(nan_head) && text.ends_with(')'); }
 
 template <typename Bits>
 std::optional<int64_t> read_nan(std::string_view text) {
-  const auto bits = read_number<Bits>(text.substr(nan_head.size(), text.size() - nan_head.size() - 1), 16);
+  const auto bits = parse_number<Bits>(text.substr(nan_head.size(), text.size() - nan_head.size() - 1), 16);
   return bits ? std::optional(static_cast<int64_t>(*bits)) : std::nullopt;
 }
 
 template <typename Float, typename Bits>
 std::optional<int64_t> read_float(std::string_view text) {
   if (is_nan_text(text)) return read_nan<Bits>(text);
-  const auto value = read_number<Float>(text);
+  const auto value = parse_number<Float>(text);
   return value ? std::optional(static_cast<int64_t>(std::bit_cast<Bits>(*value))) : std::nullopt;
 }
 
 template <typename Half>
 std::optional<int64_t> read_half(std::string_view text) {
   if (is_nan_text(text)) return read_nan<uint16_t>(text);
-  const auto value = read_number<float>(text);
+  const auto value = parse_number<float>(text);
   return value ? std::optional<int64_t>(Half(*value).bits) : std::nullopt;
 }
 
@@ -72,8 +64,8 @@ std::optional<int64_t> parse_lane(DType dtype, std::string_view text) {
   if (dtype == DType::f16) return read_half<Float16>(text);
   if (dtype == DType::bf16) return read_half<BFloat16>(text);
   if (dtype == DType::f64) return read_float<double, uint64_t>(text);
-  if (const auto value = read_number<int64_t>(text)) return value;
-  const auto wide = read_number<uint64_t>(text);
+  if (const auto value = parse_number<int64_t>(text)) return value;
+  const auto wide = parse_number<uint64_t>(text);
   return wide ? std::optional(static_cast<int64_t>(*wide)) : std::nullopt;
 }
 

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "ir/lane_text.h"
 #include "ir/op_rules.h"
+#include "ir/parse_number.h"
 #include "ir/scanner.h"
 #include "ir/text.h"
 
@@ -18,12 +18,6 @@ struct Mistake {
   int line;
   std::string message;
 };
-
-template <typename T>
-bool read(std::string_view text, T& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 class Parser {
  public:
@@ -98,7 +92,7 @@ class Parser {
   int64_t integer(bool is_negative) {
     const std::string text = (is_negative ? "-" : "") + std::string(token_.text);
     int64_t value = 0;
-    if (token_.kind != TokenKind::number || !read(text, value)) fail("a 64-bit integer");
+    if (token_.kind != TokenKind::number || !parse_number(text, value)) fail("a 64-bit integer");
     advance();
     return value;
   }
@@ -111,7 +105,7 @@ class Parser {
 
   Value value() {
     Value number = no_value;
-    if (token_.kind != TokenKind::value || !read(token_.text, number)) fail("a value like %3");
+    if (token_.kind != TokenKind::value || !parse_number(token_.text, number)) fail("a value like %3");
     // Bounded so that a mistyped name does not ask for gigabytes of types.
     if (number >= (1 << 24)) fail("a smaller value number");
     advance();
@@ -285,7 +279,7 @@ class Parser {
       type.dtype = row.dtype;
       if (!is_mask) type.kind = Type::Kind::vec;
     }
-    if (!is_known || x == std::string_view::npos || !read(text.substr(x + 1), type.lanes))
+    if (!is_known || x == std::string_view::npos || !parse_number(text.substr(x + 1), type.lanes))
       fail("a type like f32x16");
     advance();
     return type;

@@ -1,9 +1,10 @@
 #include "ir/schedule_fields.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <type_traits>
+
+#include "ir/parse_number.h"
 
 namespace pooljit::ir {
 namespace {
@@ -189,8 +190,7 @@ std::string value_text(const ScheduleField& field, const Schedule& schedule) {
 bool set_value(const ScheduleField& field, std::string_view text, Schedule& schedule) {
   int value = 0;
   if (field.is_number()) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return false;
+    if (!parse_number(text, value)) return false;
   } else {
     const auto found = std::ranges::find(field.words, text);
     if (found == field.words.end()) return false;

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <vector>
 
+#include "ir/parse_number.h"
 #include "ir/schedule_fields.h"
 
 namespace pooljit::ir {
@@ -33,11 +33,6 @@ tl::unexpected<Error> parse_error(std::string_view text, std::string_view what, 
         "tail=mask)";
   return invalid("schedule.text", fmt::format("'{}' in the schedule '{}' is not known", what, text),
                  std::move(hint));
-}
-
-bool parse_number(std::string_view text, int& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
 }
 
 bool parse_field(std::string_view name, std::string_view value, Schedule& schedule) {

@@ -4,12 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <optional>
 
 #include "ir/element_type.h"
 #include "lab/check_data.h"
+#include "ir/parse_number.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -21,26 +21,18 @@ uint64_t bits_of(T element) {
   return bits;
 }
 
-template <typename Number>
-std::optional<Number> parse_number(std::string_view text, auto... format) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, format...);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 std::optional<uint64_t> parse_element(ir::DType dtype, std::string_view text) {
   if (text.starts_with("0x")) {
-    const auto bits = parse_number<uint64_t>(text.substr(2), 16);
+    const auto bits = ir::parse_number<uint64_t>(text.substr(2), 16);
     const bool fits = bits && (ir::info(dtype).bits == 64 || *bits >> ir::info(dtype).bits == 0);
     return fits ? bits : std::nullopt;
   }
   return ir::with_element_type(dtype, [&]<typename T>(T) -> std::optional<uint64_t> {
     if constexpr (ir::is_half_type<T>) {
-      const auto number = parse_number<float>(text);
+      const auto number = ir::parse_number<float>(text);
       return number ? std::optional(bits_of(static_cast<T>(*number))) : std::nullopt;
     } else {
-      const auto number = parse_number<T>(text);
+      const auto number = ir::parse_number<T>(text);
       return number ? std::optional(bits_of(*number)) : std::nullopt;
     }
   });

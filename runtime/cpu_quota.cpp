@@ -1,11 +1,12 @@
 #include "runtime/cpu_quota.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <optional>
 #include <sstream>
+
+#include "ir/parse_number.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -79,10 +80,7 @@ std::string folder_of(const Mount& mount, std::string_view path) {
 
 std::optional<double> number(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return static_cast<double>(value);
+  return ir::parse_number<int64_t>(text);
 }
 
 double quota(std::optional<double> time, std::optional<double> period) {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "ir/parse_number.h"
 #include "ir/schedule_text.h"
 #include "runtime/cpu_features.h"
 #include "runtime/limits.h"
@@ -35,20 +35,15 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-bool parse_number(std::string_view text, int& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
 bool parse_flag(std::string_view text, bool& flag) {
   flag = text == "1";
   return text == "0" || text == "1";
 }
 
 bool set_option(Options& options, std::string_view name, std::string_view value) {
-  if (name == "threads") return parse_number(value, options.threads);
-  if (name == "sizes") return parse_number(value, options.sizes);
-  if (name == "exact_after") return parse_number(value, options.exact_after);
+  if (name == "threads") return ir::parse_number(value, options.threads);
+  if (name == "sizes") return ir::parse_number(value, options.sizes);
+  if (name == "exact_after") return ir::parse_number(value, options.exact_after);
   if (name == "verify") return parse_flag(value, options.verify);
   std::string* text = name == "backend"    ? &options.backend
                       : name == "isa"      ? &options.isa
@@ -123,7 +118,8 @@ ir::Result<Measuring> parse_measuring(std::string_view text) {
                          rest = text == "same_bits" ? text : text.substr(std::min(comma + 1, text.size()));
   measuring.candidates = usual_candidates;
   measuring.same_bits = rest == "same_bits";
-  const bool is_number = number.empty() ? text == "same_bits" : parse_number(number, measuring.candidates);
+  const bool is_number =
+      number.empty() ? text == "same_bits" : ir::parse_number(number, measuring.candidates);
   const bool is_in_range =
       measuring.candidates == 0 || (measuring.candidates >= 2 && measuring.candidates <= most_candidates);
   if (!is_number || !is_in_range || (!measuring.same_bits && comma < text.size()))

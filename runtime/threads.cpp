@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <thread>
 
+#include "ir/parse_number.h"
 #include "runtime/cpu_quota.h"
 #include "runtime/limits.h"
 #include "runtime/worker_pool.h"
@@ -35,10 +35,8 @@ std::string_view thread_limit_text() {
 
 // 0: it is no number of threads.
 int parse_thread_limit(std::string_view text) {
-  int limit = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
-  const bool is_number = error == std::errc{} && end == text.data() + text.size();
-  return is_number && limit >= 1 && limit <= max_threads ? limit : 0;
+  const int limit = ir::parse_number<int>(text).value_or(0);
+  return limit >= 1 && limit <= max_threads ? limit : 0;
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "frontend/dialects/benchdnn_post_ops.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include "frontend/rules.h"
+#include "ir/parse_number.h"
 
 namespace pooljit::frontend {
 
@@ -64,10 +64,8 @@ bool split(const Word& word, char separator, Fields& parts) {
 Broken read_eltwise(const Word& word, const Fields& fields, ir::EpilogueStep& step) {
   std::array<double, 2> numbers = {};
   for (size_t i = 1; i < fields.size(); ++i) {
-    const std::string_view text = fields[i].text;
-    if (i > numbers.size()) return refuse(Rule::benchdnn, word);
-    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), numbers[i - 1]);
-    if (status != std::errc() || end != text.data() + text.size()) return refuse(Rule::benchdnn, word);
+    if (i > numbers.size() || !ir::parse_number(fields[i].text, numbers[i - 1]))
+      return refuse(Rule::benchdnn, word);
   }
   if (step.kind != StepKind::relu)
     step.numbers = numbers;

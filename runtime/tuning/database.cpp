@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <map>
 #include <mutex>
 
+#include "ir/parse_number.h"
 #include "ir/schedule.h"
 #include "ir/schedule_text.h"
 #include "runtime/limits.h"
@@ -34,15 +34,9 @@ tl::unexpected<ir::Error> unreadable(const std::string& what, const std::string&
                           "`pooljit tune --db FILE` makes one");
 }
 
-template <typename Number>
-bool parse_number(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
 bool parse_time(std::string_view text, double& seconds) {
   constexpr double most = 1e6;
-  return parse_number(text, seconds) && std::isfinite(seconds) && seconds >= 0 && seconds < most;
+  return ir::parse_number(text, seconds) && std::isfinite(seconds) && seconds >= 0 && seconds < most;
 }
 
 std::vector<std::string_view> split(std::string_view line) {
@@ -139,7 +133,7 @@ ir::Result<TuneEntry> parse_tune_entry(std::string_view line) {
       {0, &entry.signature}, {1, &entry.cpu},      {2, &entry.caches}, {4, &entry.isa},
       {5, &entry.backend},   {6, &entry.schedule}, {10, &entry.proof}, {11, &entry.version}};
   for (const auto& [number, text] : texts) *text = fields[number];
-  if (!parse_number(fields[3], entry.threads) || entry.threads < 1 || entry.threads > max_threads)
+  if (!ir::parse_number(fields[3], entry.threads) || entry.threads < 1 || entry.threads > max_threads)
     return bad_entry(fmt::format("threads '{}' is no number from 1 to {}", fields[3], max_threads));
   const std::pair<size_t, double*> times[] = {
       {7, &entry.seconds}, {8, &entry.spread}, {9, &entry.default_seconds}};

@@ -122,12 +122,8 @@ class ChannelsLast {
 
   // All outputs, for so many channels from the cursor's on.
   void emit_image(Cursor cursor, int64_t channels) {
-    int loops = 0;
     const size_t last = nest_.dims.size() - 1;
-    for (size_t i = 0; i < last; ++i) {
-      loops += low_.open_runs(cursor, /*task=*/i == 0);
-      loops += low_.open_outputs(cursor);
-    }
+    int loops = low_.open_dims(cursor, last);
     if (rolls()) {
       low_.split_full(cursor, [&](const Cursor& at) {
         if (nest_.has_any_size()) return emit_channels(at, channels, &nest_.dims[last]);

@@ -54,10 +54,7 @@ class Separable {
       ends_ = b_.add_scratch(layout_.ends() * layout_.position_bytes());
     }
     int loops = low_.open_batch(cursor);
-    for (size_t i = 0; i < outer_; ++i) {
-      loops += low_.open_runs(cursor, /*task=*/i == 0);
-      loops += low_.open_outputs(cursor);
-    }
+    loops += low_.open_dims(cursor, outer_);
     channels_.emplace(nest_, channel_cut(schedule_), b_, low_);
     low_.split_full(cursor, [&](const Cursor& at) {
       const Value few = nest_.has_any_size() ? has_few_windows() : no_value;

@@ -69,10 +69,7 @@ class WholePixels {
   void emit() {
     Cursor cursor = low_.start();
     int loops = low_.open_batch(cursor);
-    for (size_t i = 0; i <= last_; ++i) {
-      loops += low_.open_runs(cursor, /*task=*/i == 0);
-      loops += low_.open_outputs(cursor);
-    }
+    loops += low_.open_dims(cursor, last_ + 1);
     channels_.emplace(nest_, channel_cut(schedule_), b_, low_);
     low_.split_full(cursor, [&](const Cursor& at) { emit_window(at); });
     low_.close(loops);

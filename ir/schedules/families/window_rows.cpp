@@ -59,10 +59,7 @@ class WindowRows {
   void emit_channels() {
     Cursor cursor = low_.start();
     int loops = low_.open_batch(cursor);
-    for (size_t i = 0; i < nest_.dims.size(); ++i) {
-      loops += low_.open_runs(cursor, /*task=*/i == 0);
-      loops += low_.open_outputs(cursor);
-    }
+    loops += low_.open_dims(cursor, nest_.dims.size());
     const ChannelCut stored{.lanes = schedule_.windows_together,
                             .tail = can_mask(nest_, b_.isa()) ? Tail::mask : Tail::split};
     ChannelTasks channels(nest_, stored, b_, low_);
@@ -100,10 +97,7 @@ class WindowRows {
     int loops = low_.open_batch(cursor);
     loops += low_.open_channels(cursor);
     const size_t last = nest_.dims.size() - 1;
-    for (size_t i = 0; i < last; ++i) {
-      loops += low_.open_runs(cursor, /*task=*/i == 0);
-      loops += low_.open_outputs(cursor);
-    }
+    loops += low_.open_dims(cursor, last);
     if (are_windows_unlike(nest_)) {
       low_.split_full(cursor, [&](const Cursor& at) { emit_unlike(at); });
       return low_.close(loops);

@@ -88,10 +88,7 @@ void WindowRowsAnySize::emit() {
 void WindowRowsAnySize::emit_channels() {
   Cursor cursor = low_.start();
   int loops = low_.open_batch(cursor);
-  for (size_t i = 0; i < nest_.dims.size(); ++i) {
-    loops += low_.open_runs(cursor, /*task=*/i == 0);
-    loops += low_.open_outputs(cursor);
-  }
+  loops += low_.open_dims(cursor, nest_.dims.size());
   const RowVectors vectors = row_vectors(b_, low_, type_.lanes, b_.iconst(0));
   const CutRow row_of_window = cut(vectors);
   Apart apart = {no_value};
@@ -135,13 +132,9 @@ void WindowRowsAnySize::emit_windows() {
   Cursor cursor = low_.start();
   int loops = low_.open_batch(cursor);
   loops += low_.open_channels(cursor);
-  for (size_t i = 0; i < last; ++i) {
-    loops += low_.open_runs(cursor, /*task=*/i == 0);
-    loops += low_.open_outputs(cursor);
-  }
+  loops += low_.open_dims(cursor, last);
   reducer_.plan(states_, nest_.full_taps() / schedule_.lanes + 1);
-  loops += low_.open_runs(cursor, /*task=*/last == 0);
-  loops += low_.open_outputs(cursor);
+  loops += low_.open_dims(cursor, last + 1);
   const RowVectors vectors = row_vectors(b_, low_, type_.lanes, cursor.windows.back().output);
   const CutRow row_of_window = cut(vectors);
   const Lowering::States states = low_.reduce(

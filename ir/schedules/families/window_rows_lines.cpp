@@ -68,10 +68,7 @@ void WindowLines::emit() {
   if (nest_.divides_by_taps() && is_one_block) counts_ = counts_of(b_.iconst(0), dim_.output);
   int loops = low_.open_batch(cursor);
   loops += low_.open_channels(cursor);
-  for (size_t i = 0; i + 1 < nest_.dims.size(); ++i) {
-    loops += low_.open_runs(cursor, /*task=*/i == 0);
-    loops += low_.open_outputs(cursor);
-  }
+  loops += low_.open_dims(cursor, nest_.dims.size() - 1);
   make_line(cursor);
   join_windows(cursor);
   low_.close(loops);

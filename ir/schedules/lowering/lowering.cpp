@@ -249,6 +249,15 @@ WindowAt Lowering::usual_window(size_t dim) {
   return window;
 }
 
+int Lowering::open_dims(Cursor& cursor, size_t end) {
+  int loops = 0;
+  for (size_t i = cursor.windows.size(); i < end; ++i) {
+    loops += open_runs(cursor, /*task=*/i == 0);
+    loops += open_outputs(cursor);
+  }
+  return loops;
+}
+
 int Lowering::open_runs(Cursor& cursor, bool task, Runs which) {
   const size_t i = cursor.windows.size();
   if (nest_.has_any_size()) return open_runs_of_size(cursor, task);

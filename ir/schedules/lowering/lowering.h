@@ -169,6 +169,8 @@ class Lowering {
   enum class Runs { all, borders };  // borders: not the run of whole windows of an ordinary pooling
   int open_runs(Cursor& cursor, bool task, Runs which = Runs::all);
   int open_outputs(Cursor& cursor);
+  // Both, of the next dimensions up to `end`. Callers may split the first one of the nest.
+  int open_dims(Cursor& cursor, size_t end);
   // Code for all sizes: opens the next dimension with so many runs of a table, which begins at this byte of
   // the words.
   int open_table(Cursor& cursor, Value table, Value runs);

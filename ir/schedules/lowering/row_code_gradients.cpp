@@ -36,10 +36,7 @@ void RowCode::emit_outside(Cursor cursor) {
 void RowCode::emit_one_by_one(Cursor cursor) {
   int loops = low_.open_batch(cursor);
   loops += low_.open_channels(cursor);
-  for (size_t i = 0; i <= outer_; ++i) {
-    loops += low_.open_runs(cursor, /*task=*/i == 0);
-    loops += low_.open_outputs(cursor);
-  }
+  loops += low_.open_dims(cursor, outer_ + 1);
   const Lanes one = Lanes::channels(1);
   low_.store(cursor, reduce_alike(cursor, one), one);
   low_.close(loops);
@@ -71,10 +68,7 @@ State RowCode::reduce_alike(const Cursor& cursor, const Lanes& lanes) {
 void RowCode::emit_stretches(Cursor cursor) {
   int loops = low_.open_batch(cursor);
   loops += low_.open_channels(cursor);
-  for (size_t i = 0; i < outer_; ++i) {
-    loops += low_.open_runs(cursor, /*task=*/i == 0);
-    loops += low_.open_outputs(cursor);
-  }
+  loops += low_.open_dims(cursor, outer_);
   const Value stretch = b_.begin_loop(low_.word(low_.layout().column(SizeLayout::stretches))).iv;
   const Value table = low_.word(low_.layout().column(SizeLayout::outside));
   ++loops;
