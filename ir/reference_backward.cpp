@@ -52,19 +52,25 @@ long double share_of_norm(const PoolNest& nest, long double g, long double y) {
   return std::abs(y) > 0 ? g / power(nest, y) : std::abs(y);
 }
 
+// visit(where the element lies in the output view)
+template <typename Visit>
+void for_each_output(const PoolNest& nest, int64_t batch, const Visit& visit) {
+  for_each_position(nest.dims, [&](const std::vector<int64_t>& position, const std::vector<Window>&) {
+    for (int64_t n = 0; n < batch; ++n)
+      for (int64_t c = 0; c < nest.channels; ++c)
+        visit(plane_offset(nest.output, n, c) + position_offset(nest.output, position));
+  });
+}
+
 // Of a norm: each sum times |x|^(p-1) and the sign of x, the forward's input there.
 void multiply_by_inputs(const PoolNest& nest, int64_t batch, const void* x, std::vector<Gradient>& sums) {
   const Range range = range_of(nest);
-  for_each_position(nest.dims, [&](const std::vector<int64_t>& position, const std::vector<Window>&) {
-    for (int64_t n = 0; n < batch; ++n)
-      for (int64_t c = 0; c < nest.channels; ++c) {
-        const int64_t at = plane_offset(nest.output, n, c) + position_offset(nest.output, position);
-        const long double here = element(nest.output, x, at);
-        Gradient& gradient = sums[static_cast<size_t>(at)];
-        gradient.factor = here < 0 ? -power(nest, here) : power(nest, here);
-        gradient.sum *= gradient.factor;
-        gradient.leaves_range |= !range.holds(gradient.factor);
-      }
+  for_each_output(nest, batch, [&](int64_t at) {
+    const long double here = element(nest.output, x, at);
+    Gradient& gradient = sums[static_cast<size_t>(at)];
+    gradient.factor = here < 0 ? -power(nest, here) : power(nest, here);
+    gradient.sum *= gradient.factor;
+    gradient.leaves_range |= !range.holds(gradient.factor);
   });
 }
 
@@ -121,12 +127,8 @@ void evaluate_backward(const PoolNest& nest, int64_t batch, const void* input, v
                        const ReadBeside& beside) {
   const std::vector<Gradient> sums = gradients(nest, batch, input, beside);
   with_element_type(nest.output.dtype, [&]<typename T>(T) {
-    for_each_position(nest.dims, [&](const std::vector<int64_t>& position, const std::vector<Window>&) {
-      for (int64_t n = 0; n < batch; ++n)
-        for (int64_t c = 0; c < nest.channels; ++c) {
-          const int64_t at = plane_offset(nest.output, n, c) + position_offset(nest.output, position);
-          store_element<T>(output, at, static_cast<T>(sums[static_cast<size_t>(at)].sum));
-        }
+    for_each_output(nest, batch, [&](int64_t at) {
+      store_element<T>(output, at, static_cast<T>(sums[static_cast<size_t>(at)].sum));
     });
   });
 }

@@ -7,22 +7,13 @@
 #include <sstream>
 
 #include "ir/parse_number.h"
+#include "ir/split.h"
 
 namespace pooljit::runtime {
 namespace {
 
-std::vector<std::string_view> split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(at, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 bool has(std::string_view list, std::string_view word) {
-  const auto words = split(list, ',');
+  const auto words = ir::split(list, ',');
   return std::ranges::find(words, word) != words.end();
 }
 
@@ -44,7 +35,7 @@ std::string unescaped(std::string_view text) {
 
 // The group of this process: of version 2 in the line "0::PATH", else in "N:...,cpu,...:PATH".
 std::optional<std::string> path_of(std::string_view cgroup, bool is_v2) {
-  for (const std::string_view line : split(cgroup, '\n')) {
+  for (const std::string_view line : ir::split(cgroup, '\n')) {
     const size_t first = line.find(':'), second = line.find(':', std::min(first, line.size() - 1) + 1);
     if (line.empty() || second == line.npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
@@ -63,7 +54,7 @@ struct Mount {
 std::optional<Mount> read_mount(std::string_view line) {
   const size_t dash = line.find(" - ");
   if (dash == line.npos) return std::nullopt;
-  const auto before = split(line.substr(0, dash), ' '), after = split(line.substr(dash + 3), ' ');
+  const auto before = ir::split(line.substr(0, dash), ' '), after = ir::split(line.substr(dash + 3), ' ');
   if (before.size() < 6 || after.size() < 3) return std::nullopt;
   if (after[0] != "cgroup" && after[0] != "cgroup2") return std::nullopt;
   return Mount{unescaped(before[3]), unescaped(before[4]), std::string(after[2]), after[0] == "cgroup2"};
@@ -104,7 +95,7 @@ double quota_of(const std::string& folder, bool is_v2) {
 
 std::vector<CpuGroup> cpu_groups(std::string_view cgroup, std::string_view mountinfo) {
   std::vector<CpuGroup> groups;
-  for (const std::string_view line : split(mountinfo, '\n')) {
+  for (const std::string_view line : ir::split(mountinfo, '\n')) {
     const auto mount = read_mount(line);
     if (!mount || (!mount->is_v2 && !has(mount->options, "cpu"))) continue;
     if (const auto path = path_of(cgroup, mount->is_v2))

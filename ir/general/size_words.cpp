@@ -266,12 +266,10 @@ class Writer {
 
   // How vectors of each number of lanes cover the rows of the windows.
   void write_window_rows() {
-    for (int i = 0; i < SizeLayout::lane_counts; ++i) {
-      const int64_t lanes = int64_t{1} << i;
-      word(layout_.tiles(1 << i, SizeLayout::window_rows)) = std::ssize(words_) * int64_t{sizeof(int64_t)};
-      for (const Run& run : runs_.back()) write_row(run.window.taps, lanes);
-      write_row(sized_.dims.back().visible_input(), lanes);
-    }
+    std::vector<int64_t> columns;
+    for (const Run& run : runs_.back()) columns.push_back(run.window.taps);
+    columns.push_back(sized_.dims.back().visible_input());
+    write_rows(columns);
   }
 
   // Of a gradient: the stretches of outputs with the same windows, and how vectors cover each.
@@ -288,10 +286,16 @@ class Writer {
     word(layout_.column(SizeLayout::stored_end)) = dim.output;
     word(layout_.column(SizeLayout::outside)) = std::ssize(words_) * int64_t{sizeof(int64_t)};
     for (const Run& stretch : stretches) append_run(words_, sized_, stretch, false);
+    std::vector<int64_t> columns;
+    for (const Run& stretch : stretches) columns.push_back(stretch.outputs());
+    write_rows(columns);
+  }
+
+  // By number of lanes: how its vectors cover rows of so many columns.
+  void write_rows(const std::vector<int64_t>& columns) {
     for (int i = 0; i < SizeLayout::lane_counts; ++i) {
-      const int64_t lanes = int64_t{1} << i;
       word(layout_.tiles(1 << i, SizeLayout::window_rows)) = std::ssize(words_) * int64_t{sizeof(int64_t)};
-      for (const Run& stretch : stretches) write_row(stretch.outputs(), lanes);
+      for (const int64_t row : columns) write_row(row, int64_t{1} << i);
     }
   }
 

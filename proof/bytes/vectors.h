@@ -166,13 +166,17 @@ class Vectors : public Moves<Domain> {
 
   // In each 16 bytes the neighbours of a, then those of b.
   void horizontal(const Instruction& i, const LaneOp& op) {
+    join_pairs(i, op, read(i, i.operands[1]), read(i, i.operands[2]), ir::bytes(op.type));
+  }
+
+  // Lanes of op of what lies two lanes apart; second: bytes from the first operand to the second.
+  void join_pairs(const Instruction& i, const LaneOp& op, const Bytes& a, const Bytes& b, int second) {
     const int width = ir::bytes(op.type), each = 16 / width;
-    const Bytes a = read(i, i.operands[1]), b = read(i, i.operands[2]);
     Bytes to = zeros();
     for (int lane = 0; lane < bytes_of(i.operands[0]) / width; ++lane) {
       const int in_half = lane % each, half = lane / each * 16;
       const Byte* const from = (in_half < each / 2 ? a : b).data() + half + in_half % (each / 2) * 2 * width;
-      domain_.lane(op, {from, from + width, from}, to.data() + lane * width);
+      domain_.lane(op, {from, from + second, from}, to.data() + lane * width);
     }
     give(i, to, width);
   }
@@ -240,17 +244,9 @@ class Vectors : public Moves<Domain> {
   }
 
   void pack(const Instruction& i, const VectorRow& row) {
-    const Bytes &a = read_whole(i, 1), &b = read_whole(i, 2);
-    Bytes to = zeros();
     LaneOp op = row.op;
     op.saturate = true;
-    const int width = ir::bytes(op.type), each = 16 / width;
-    for (int lane = 0; lane < bytes_of(i.operands[0]) / width; ++lane) {
-      const int in_half = lane % each, half = lane / each * 16;
-      const Byte* const from = (in_half < each / 2 ? a : b).data() + half + in_half % (each / 2) * 2 * width;
-      domain_.lane(op, {from, from, from}, to.data() + lane * width);
-    }
-    give(i, to, width);
+    join_pairs(i, op, read_whole(i, 1), read_whole(i, 2), 0);
   }
 };
 

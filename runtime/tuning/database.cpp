@@ -15,6 +15,7 @@
 #include "ir/parse_number.h"
 #include "ir/schedule.h"
 #include "ir/schedule_text.h"
+#include "ir/split.h"
 #include "runtime/limits.h"
 
 namespace pooljit::runtime {
@@ -37,16 +38,6 @@ tl::unexpected<ir::Error> unreadable(const std::string& what, const std::string&
 bool parse_time(std::string_view text, double& seconds) {
   constexpr double most = 1e6;
   return ir::parse_number(text, seconds) && std::isfinite(seconds) && seconds >= 0 && seconds < most;
-}
-
-std::vector<std::string_view> split(std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (size_t tab = line.find('\t'); tab != std::string_view::npos; tab = line.find('\t')) {
-    fields.push_back(line.substr(0, tab));
-    line.remove_prefix(tab + 1);
-  }
-  fields.push_back(line);
-  return fields;
 }
 
 bool is_plain_text(std::string_view text) {
@@ -123,7 +114,7 @@ std::string print(const TuneEntry& entry) {
 ir::Result<TuneEntry> parse_tune_entry(std::string_view line) {
   constexpr size_t field_count = 12;
   if (line.size() > most_line_bytes) return bad_entry("the line is too long");
-  const std::vector<std::string_view> fields = split(line);
+  const std::vector<std::string_view> fields = ir::split(line, '\t');
   if (fields.size() != field_count)
     return bad_entry(fmt::format("it has {} fields instead of {}", fields.size(), field_count));
   for (const std::string_view field : fields)

@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "ir/split.h"
 #include "tests/fuzz/planted_engine.h"
 #include "tools/fuzz/probes.h"
 
@@ -244,7 +245,7 @@ TEST(Probes, TheFirstAnswerIsOurs) {
     EXPECT_EQ(one.rule, probe->answers[0].rule);
   }
   for (const Probe& probe : probes())
-    EXPECT_EQ(found[std::string(probe.aspect)], std::ssize(split(probe.dtypes, ' '))) << probe.aspect;
+    EXPECT_EQ(found[std::string(probe.aspect)], std::ssize(ir::split(probe.dtypes, ' '))) << probe.aspect;
 }
 
 }  // namespace

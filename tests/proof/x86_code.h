@@ -8,7 +8,7 @@
 #include <random>
 
 #include "ir/float_format.h"
-#include "proof/bytes/numbers.h"
+#include "tests/proof/numbers.h"
 
 namespace pooljit::jit::x86 {
 

@@ -10,6 +10,7 @@
 
 #include "ir/agreement.h"
 #include "ir/element_type.h"
+#include "ir/split.h"
 #include "lab/elements.h"
 #include "tools/fuzz/cell.h"
 #include "tools/fuzz/probes.h"
@@ -23,7 +24,7 @@ using Bits = std::vector<uint64_t>;
 // "lowest", "highest" and "none" (what a maximum of nothing is) in numbers.
 Bits elements_of(ir::DType dtype, std::string_view text) {
   Bits all;
-  for (const std::string& word : split(text, ' ')) {
+  for (const std::string_view word : ir::split(text, ' ')) {
     const auto limit = [&](bool is_lowest) {
       return ir::with_element_type(dtype, [&]<typename T>(T) {
         const T value = is_lowest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
@@ -77,7 +78,7 @@ class Trial {
     spec_ = print(spec);
     nest_ = make_nest(spec);
     answers_.clear();
-    for (const std::string& input : split(probe_.inputs, '|')) {
+    for (const std::string_view input : ir::split(probe_.inputs, '|')) {
       auto answer = engine.ask(spec, elements_of(spec.dtype, input));
       if (!answer) return false;
       answers_.push_back(std::move(*answer));
@@ -93,10 +94,8 @@ class Trial {
   }
 
   bool gives(const KnownAnswer& known) const {
-    const std::vector<std::string> parts = split(known.gives, '@');
-    const std::vector<std::string> values = split(parts[0], '|');
-    const std::vector<std::string> places =
-        parts.size() > 1 ? split(parts[1], '|') : std::vector<std::string>();
+    const auto parts = ir::split(known.gives, '@'), values = ir::split(parts[0], '|');
+    const auto places = ir::split(parts.size() > 1 ? parts[1] : "", '|');
     for (size_t i = 0; i < answers_.size(); ++i) {
       if (!are_same(nest_.output.dtype, output(answers_[i]), elements_of(nest_.output.dtype, values[i])))
         return false;
@@ -140,14 +139,16 @@ class Trial {
         .input = {},
         .gave = {}};
     const ir::DType dtype = nest_.input.dtype;
-    for (const std::string& input : split(probe_.inputs, '|'))
+    for (const std::string_view input : ir::split(probe_.inputs, '|'))
       found.input.push_back(text_of(dtype, elements_of(dtype, input)));
     for (const OtherEngine::Answer& answer : answers_) found.gave.push_back(given(answer));
     const auto known =
         std::ranges::find_if(probe_.answers, [&](const KnownAnswer& one) { return gives(one); });
     if (known != probe_.answers.end()) {
       found.rule = known->rule;
-      if (!known->divergences.empty()) found.divergences = split(known->divergences, ' ');
+      if (!known->divergences.empty())
+        for (const std::string_view one : ir::split(known->divergences, ' '))
+          found.divergences.emplace_back(one);
     } else if (found.is_ours) {
       found.rule = probe_.answers[0].rule;
     } else {
@@ -173,7 +174,8 @@ struct Question {
 std::vector<Question> questions() {
   std::vector<Question> all;
   for (const Probe& probe : probes())
-    for (const std::string& dtype : split(probe.dtypes, ' ')) all.push_back({&probe, dtype});
+    for (const std::string_view dtype : ir::split(probe.dtypes, ' '))
+      all.push_back({&probe, std::string(dtype)});
   return all;
 }
 

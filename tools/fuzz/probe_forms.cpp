@@ -23,16 +23,6 @@ std::string in_one_dimension(std::string text) {
 
 }  // namespace
 
-std::vector<std::string> split(std::string_view text, char by) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(by, at), text.size());
-    parts.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
 std::vector<frontend::PoolSpec> forms_of(const Probe& probe, const std::string& dtype) {
   std::vector<std::string> texts;
   for (const char* layout : {"", ":nhwc"})

@@ -28,8 +28,6 @@ struct Probe {
 };
 std::span<const Probe> probes();
 
-std::vector<std::string> split(std::string_view text, char by);
-
 // The probe's layer in forms that engines may do: NCHW, NHWC, and in one dimension where it has one row.
 std::vector<frontend::PoolSpec> forms_of(const Probe& probe, const std::string& dtype);
 
