@@ -21,11 +21,6 @@ namespace {
 
 constexpr int64_t largest_element_bytes = 8;  // of the indices
 
-template <typename... Args>
-Broken broke(Rule rule, fmt::format_string<Args...> found, Args&&... args) {
-  return broken(rule, fmt::format(found, std::forward<Args>(args)...)).value();
-}
-
 Broken check_form(const PoolSpec& spec) {
   if (spec.dims.empty() || spec.dims.size() > max_rank)
     return broke(Rule::rank, "got {} spatial dims", spec.dims.size());

@@ -22,11 +22,6 @@ constexpr std::string_view names[] = {
 #undef STEP
 };
 
-template <typename... Args>
-Broken broke_step(Rule rule, fmt::format_string<Args...> found, Args&&... args) {
-  return broken(rule, fmt::format(found, std::forward<Args>(args)...)).value();
-}
-
 Broken read_step(const Term& term, ir::EpilogueStep& step) {
   const auto row = std::ranges::find(ir::step_table, term.name.text, &ir::StepInfo::text);
   if (row == ir::step_table.end()) {
@@ -68,15 +63,14 @@ double largest(const PoolSpec& spec) {
 
 Broken check_requantize(const PoolSpec& spec, double scale, double zero_point) {
   const ir::DType output = output_dtype(spec);
-  if (ir::is_float(output))
-    return broke_step(Rule::requantize, "got output_dtype {}", ir::info(output).spec_name);
+  if (ir::is_float(output)) return broke(Rule::requantize, "got output_dtype {}", ir::info(output).spec_name);
   // Too small a scale would be 0 as a float32.
   const bool is_wide = largest(spec) > double{std::numeric_limits<float>::max()};
-  if (!(is_wide ? scale > 0 : static_cast<float>(scale) > 0)) return broke_step(Rule::scale, "got {}", scale);
+  if (!(is_wide ? scale > 0 : static_cast<float>(scale) > 0)) return broke(Rule::scale, "got {}", scale);
   const bool is_whole = std::abs(zero_point) <= 0x1p53 && std::nearbyint(zero_point) == zero_point;
   const int64_t number = is_whole ? static_cast<int64_t>(zero_point) : 0;
   if (!is_whole || ir::lane_bits(output, number) != number)
-    return broke_step(Rule::zero_point, "got {}", zero_point);
+    return broke(Rule::zero_point, "got {}", zero_point);
   return std::nullopt;
 }
 
@@ -87,9 +81,9 @@ Broken check_step(const PoolSpec& spec, const ir::EpilogueStep& step) {
   for (double number : step.numbers) {
     const bool is_bound = is_clamp && std::isinf(number);
     if (!is_bound && !(std::abs(number) <= largest(spec)))
-      return broke_step(Rule::epilogue_number, "got {}", number);
+      return broke(Rule::epilogue_number, "got {}", number);
   }
-  if (is_clamp && !(first <= second)) return broke_step(Rule::clamp, "got clamp({},{})", first, second);
+  if (is_clamp && !(first <= second)) return broke(Rule::clamp, "got clamp({},{})", first, second);
   if (row.makes_integers()) return check_requantize(spec, first, second);
   return std::nullopt;
 }
@@ -124,7 +118,7 @@ void print_epilogue(Printer& out, const std::vector<ir::EpilogueStep>& steps) {
 
 Broken check_epilogue(const PoolSpec& spec) {
   if (spec.epilogue.size() > ir::most_steps)
-    return broke_step(Rule::epilogue, "got {} steps", spec.epilogue.size());
+    return broke(Rule::epilogue, "got {} steps", spec.epilogue.size());
   for (const ir::EpilogueStep& step : spec.epilogue)
     if (auto error = check_step(spec, step)) return error;
   return std::nullopt;

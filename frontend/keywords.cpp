@@ -59,16 +59,14 @@ struct OutputSize {
     if (!is_unpool(spec) && value.integers.size() == spec.dims.size()) {  // None: as the input
       for (size_t i = 0; i < spec.dims.size(); ++i) {
         if (!(value.nones >> i & 1)) continue;
-        if (spec.dims[i].is_free)
-          return broken(Rule::free_dim, fmt::format("got {}", quote(value.text, value.at))).value();
+        if (spec.dims[i].is_free) return broke(Rule::free_dim, "got {}", quote(value.text, value.at));
         sizes.integers[i] = spec.dims[i].input;
       }
       sizes.nones = 0;
     }
     if (auto error = read_dims(sizes, spec, member(spec))) return error;
     for (int64_t size : sizes.integers)  // the members' 0 would stand for none
-      if (size < 1)
-        return broken(Rule::output_size, fmt::format("got {}", quote(value.text, value.at))).value();
+      if (size < 1) return broke(Rule::output_size, "got {}", quote(value.text, value.at));
     return std::nullopt;
   }
   static void print(Printer& out, const PoolSpec& spec) { out.per_dim(spec.dims, member(spec)); }

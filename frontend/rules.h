@@ -1,9 +1,12 @@
 // The rules of frontend/rules.def as errors.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ir/error.h"
 
@@ -32,5 +35,10 @@ constexpr const RuleInfo& info(Rule rule) { return rule_table[static_cast<int>(r
 // The Error of a broken rule. `found` names the offending value: "got -1 in dim 0". An empty hint is the
 // rule's own.
 tl::unexpected<ir::Error> broken(Rule rule, std::string_view found, std::string_view hint = "");
+// The Error itself.
+template <typename... Args>
+ir::Error broke(Rule rule, fmt::format_string<Args...> found, Args&&... args) {
+  return broken(rule, fmt::format(found, std::forward<Args>(args)...)).value();
+}
 
 }  // namespace pooljit::frontend

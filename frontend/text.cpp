@@ -305,15 +305,13 @@ class Parser {
   bool fail(std::string_view message, Rule rule = Rule::syntax) {
     if (error_) return false;
     if (next_ == text_.size()) {
-      error_ = broken(rule, fmt::format("{} the end of the text", message)).value();
+      error_ = broke(rule, "{} the end of the text", message);
       return false;
     }
     size_t end = next_ + 1;
     if (is_word(text_[next_]) || text_[next_] == '-')
       while (end < text_.size() && is_word(text_[end])) ++end;
-    error_ = broken(rule, fmt::format("{} {}", message,
-                                      quote(text_.substr(next_, end - next_), origin_ + next_ + 1)))
-                 .value();
+    error_ = broke(rule, "{} {}", message, quote(text_.substr(next_, end - next_), origin_ + next_ + 1));
     return false;
   }
 
@@ -350,12 +348,12 @@ bool abbreviates(std::string_view word, std::string_view candidate) {
 }  // namespace
 
 std::optional<ir::Error> parse_call(std::string_view text, Call& call, Forms forms) {
-  if (text.size() > longest_text) return broken(Rule::length, fmt::format("got {}", text.size())).value();
+  if (text.size() > longest_text) return broke(Rule::length, "got {}", text.size());
   return Parser(text, forms).parse(call);
 }
 
 std::optional<ir::Error> parse_pools(std::string_view text, Call& call, std::vector<Call>& members) {
-  if (text.size() > longest_text) return broken(Rule::length, fmt::format("got {}", text.size())).value();
+  if (text.size() > longest_text) return broke(Rule::length, "got {}", text.size());
   return Parser(text).parse(call, members);
 }
 

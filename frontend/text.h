@@ -44,6 +44,13 @@ struct Word {
   std::string_view text;
   size_t at = 0;  // character, from 1
 };
+// False: the word does not begin so.
+inline bool drop_prefix(Word& word, std::string_view prefix) {
+  if (!word.text.starts_with(prefix)) return false;
+  word.text.remove_prefix(prefix.size());
+  word.at += prefix.size();
+  return true;
+}
 
 using Integers = FixedList<int64_t, 16>;
 

@@ -8,6 +8,7 @@
 
 #include "ir/element_type.h"
 #include "lab/check_data.h"
+#include "lab/elements.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -28,14 +29,7 @@ bool is_nan(ir::DType dtype, uint64_t bits) {
 
 std::string show(ir::DType dtype, uint64_t bits) {
   if (!ir::is_float(dtype)) return std::to_string(ir::lane_bits(dtype, static_cast<int64_t>(bits)));
-  const std::string hex = fmt::format("(0x{:0{}x})", bits, 2 * ir::bytes(dtype));
-  return ir::with_element_type(dtype, [&]<typename T>(T element) {
-    std::memcpy(&element, &bits, sizeof element);
-    if constexpr (ir::is_half_type<T>)
-      return fmt::format("{} {}", static_cast<float>(element), hex);
-    else
-      return fmt::format("{} {}", element, hex);
-  });
+  return fmt::format("{} (0x{:0{}x})", decimal_text(dtype, bits), bits, 2 * ir::bytes(dtype));
 }
 
 std::string position(const MemoryView& view, int64_t number) {

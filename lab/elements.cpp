@@ -40,14 +40,18 @@ std::optional<uint64_t> parse_element(ir::DType dtype, std::string_view text) {
 
 }  // namespace
 
-std::string print_element(ir::DType dtype, uint64_t bits) {
-  const std::string text = ir::with_element_type(dtype, [&]<typename T>(T element) {
+std::string decimal_text(ir::DType dtype, uint64_t bits) {
+  return ir::with_element_type(dtype, [&]<typename T>(T element) {
     std::memcpy(&element, &bits, sizeof element);
     if constexpr (ir::is_half_type<T>)
       return fmt::format("{}", static_cast<float>(element));
     else
       return fmt::format("{}", element);
   });
+}
+
+std::string print_element(ir::DType dtype, uint64_t bits) {
+  const std::string text = decimal_text(dtype, bits);
   if (parse_element(dtype, text) == bits) return text;
   return fmt::format("0x{:0{}x}", bits, 2 * ir::bytes(dtype));
 }

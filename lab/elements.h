@@ -13,6 +13,8 @@
 
 namespace pooljit::runtime {
 
+// As a number; all NaNs are alike.
+std::string decimal_text(ir::DType dtype, uint64_t bits);
 // The shortest text that reads back as these bits.
 std::string print_element(ir::DType dtype, uint64_t bits);
 

@@ -82,9 +82,7 @@ Broken bind_arguments(const Call& call, const Parameters& parameters, Binding& b
       return broke(Rule::positional, {value.text, value.at});
     }
     if (binding.seen >> row & 1)
-      return broken(Rule::duplicate,
-                    fmt::format("got {} again: {}", parameters.names[row], quote(value.text, value.at)))
-          .value();
+      return broke(Rule::duplicate, "got {} again: {}", parameters.names[row], quote(value.text, value.at));
     binding.seen |= 1u << row;
     binding.rows.push_back(static_cast<uint8_t>(row));
   }
@@ -118,10 +116,9 @@ Broken read_shape(const Call& call, DimOrder order, bool may_lack_batch, PoolSpe
   const size_t rank = spec.dims.size(), count = call.dims.size();
   const bool is_batched = count == rank + 2;
   if (!is_batched && !(may_lack_batch && count == rank + 1))
-    return broken(Rule::rank, fmt::format("got {} dims for {}", count, call.name.text)).value();
+    return broke(Rule::rank, "got {} dims for {}", count, call.name.text);
   if (!is_batched && call.letters[0].text == "N")
-    return broken(Rule::rank, fmt::format("got N and {} other dims for {}", count - 1, call.name.text))
-        .value();
+    return broke(Rule::rank, "got N and {} other dims for {}", count - 1, call.name.text);
   if (auto error = check_letters(call, order, rank)) return error;
   if (is_batched) spec.batch = call.dims[0];
   spec.free_batch = is_batched && !call.letters[0].text.empty();

@@ -120,7 +120,7 @@ Broken read_one_dtype(const Word& word, ir::DType& result) {
   constexpr std::string_view others[] = {"f8_e5m2", "f8_e4m3", "e8m0", "f4_e2m1",
                                          "f4_e3m0", "s4",      "u4",   "s64"};
   if (std::ranges::find(others, word.text) != std::end(others))
-    return broken(Rule::unsupported_dtype, fmt::format("got {}", quote(word.text, word.at))).value();
+    return broke(Rule::unsupported_dtype, "got {}", quote(word.text, word.at));
   if (!dtype)
     return broken(Rule::value, fmt::format("got {}", quote(word.text, word.at)),
                   "f32, f64, f16, bf16, s8, u8 or s32 expected")
@@ -211,17 +211,15 @@ Broken read_dims(const Problem& problem, PoolSpec& spec) {
   for (auto extents = first; extents != problem.extents.end(); ++extents) {
     const Extents& e = extents->is_given() || extents == first ? *extents : extents[-1];
     if (e.i < 0 || e.k < 0)
-      return broken(Rule::benchdnn,
-                    fmt::format("got no input or kernel size of '{}'",
-                                spatial[static_cast<size_t>(extents - problem.extents.begin())]))
-          .value();
+      return broke(Rule::benchdnn, "got no input or kernel size of '{}'",
+                   spatial[static_cast<size_t>(extents - problem.extents.begin())]);
     SpecDim dim{.input = e.i, .kernel = e.k, .stride = e.s < 0 ? 1 : e.s};
     const auto dilation = (Checked(e.d < 0 ? 0 : e.d) + 1).value();
-    if (!dilation) return broken(Rule::overflow, fmt::format("got dilation {}", e.d)).value();
+    if (!dilation) return broke(Rule::overflow, "got dilation {}", e.d);
     dim.dilation = *dilation;
     const Checked reach = Checked(dim.dilation) * (Checked(dim.kernel) - 1) + 1;
     const auto total = ((Checked(e.o) - 1) * dim.stride + reach - e.i).value();
-    if (!total) return broken(Rule::overflow, "got too large a dim").value();
+    if (!total) return broke(Rule::overflow, "got too large a dim");
     dim.pad_begin = dim.pad_end = e.p >= 0 ? e.p : e.o >= 0 ? std::max(*total / 2, int64_t{0}) : 0;
     if (e.o >= 0 && dim.stride > 0 && output_extent(dim, CeilMode::floor) != e.o)
       dim.pad_end = *total - dim.pad_begin;
@@ -244,7 +242,7 @@ ir::Result<PoolSpec> translate(const Problem& problem) {
   if (problem.destination_dtype != spec.dtype) spec.output_dtype = problem.destination_dtype;
   Broken error;
   if (!problem.post_ops.text.empty()) error = read_post_ops(problem.post_ops, spec);
-  if (!error && problem.ic < 0) error = broken(Rule::benchdnn, "got no ic").value();
+  if (!error && problem.ic < 0) error = broke(Rule::benchdnn, "got no ic");
   if (!error) error = read_dims(problem, spec);
   if (error) return tl::unexpected<ir::Error>(std::move(*error));
   if (is_max && spec.direction == ir::Direction::forward) spec.nan = ir::NanRule::ignore;

@@ -147,11 +147,7 @@ ir::Result<PoolSpec> parse_keras(std::string_view text) {
   Call call;
   if (auto error = parse_call(text, call, Forms::call_or_module))
     return tl::unexpected<ir::Error>(std::move(*error));
-  for (std::string_view prefix : prefixes) {
-    if (!call.name.text.starts_with(prefix)) continue;
-    call.name.text.remove_prefix(prefix.size());
-    call.name.at += prefix.size();
-  }
+  for (const std::string_view prefix : prefixes) drop_prefix(call.name, prefix);
   return read(call);
 }
 

@@ -52,8 +52,7 @@ Broken read_output_shape(const Value& value, Node& node) {
   std::vector<int64_t> shape;
   if (auto error = read_list(value, "a list with N, C and the spatial extents", shape)) return error;
   const size_t rank = node.spec.dims.size();
-  if (shape.size() != rank + 2)
-    return broken(Rule::count, fmt::format("got {}", quote(value.text, value.at))).value();
+  if (shape.size() != rank + 2) return broke(Rule::count, "got {}", quote(value.text, value.at));
   for (size_t i = 0; i < rank; ++i) node.spec.dims[i].unpool_output = shape[i + 2];
   return std::nullopt;
 }
@@ -246,11 +245,9 @@ void print_options(Printer& out, const OnnxOperator& op, const PoolSpec& spec) {
 }  // namespace
 
 ir::Result<PoolSpec> parse_onnx(std::string_view text) {
-  constexpr std::string_view prefix = "onnx.";
   Call call;
   if (auto error = parse_call(text, call)) return tl::unexpected<ir::Error>(std::move(*error));
-  call.name.text.remove_prefix(prefix.size());
-  call.name.at += prefix.size();
+  drop_prefix(call.name, "onnx.");
   return read(call);
 }
 

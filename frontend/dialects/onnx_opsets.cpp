@@ -26,15 +26,12 @@ int64_t since(std::string_view op, std::string_view word) {
 
 Broken check(std::string_view op, std::span<const std::string_view> attributes, int64_t opset) {
   if (opset < 1 || opset > newest)
-    return broken(Rule::opset, fmt::format("got opset {}; 1 to {} are known", opset, newest)).value();
+    return broke(Rule::opset, "got opset {}; 1 to {} are known", opset, newest);
   if (opset < since(op, op))
-    return broken(Rule::opset, fmt::format("{} is there since opset {}; got {}", op, since(op, op), opset))
-        .value();
+    return broke(Rule::opset, "{} is there since opset {}; got {}", op, since(op, op), opset);
   for (const std::string_view word : attributes)
     if (opset < since(op, word))
-      return broken(Rule::opset,
-                    fmt::format("{} has {} since opset {}; got {}", op, word, since(op, word), opset))
-          .value();
+      return broke(Rule::opset, "{} has {} since opset {}; got {}", op, word, since(op, word), opset);
   return std::nullopt;
 }
 

@@ -94,9 +94,7 @@ Broken join_chain(std::vector<PoolSpec>& members, const std::vector<Call>& calls
     std::string_view why = no_part_of_chain(members[i], first);
     if (why.empty() && i > 0 && !take_in(members[i], members[i - 1])) why = "windows whose size is no number";
     if (why.empty()) continue;
-    return broken(Rule::chain,
-                  fmt::format("got {} with {}", quote(calls[i].name.text, calls[i].name.at), why))
-        .value();
+    return broke(Rule::chain, "got {} with {}", quote(calls[i].name.text, calls[i].name.at), why);
   }
   return std::nullopt;
 }

@@ -51,15 +51,6 @@ constexpr Operator modules[] = {
 constexpr std::string_view function_prefixes[] = {"torch.nn.functional.", "nn.functional.", "torch.", "F."};
 constexpr std::string_view module_prefixes[] = {"torch.nn.", "nn."};
 
-void strip(Word& name, std::span<const std::string_view> prefixes) {
-  for (std::string_view prefix : prefixes) {
-    if (!name.text.starts_with(prefix)) continue;
-    name.text.remove_prefix(prefix.size());
-    name.at += prefix.size();
-    return;
-  }
-}
-
 // What torch reads lists as: one number is for all dims, an empty stride is none, and the output_size of an
 // unpool may be the whole shape.
 void read_as_torch(Value& value, std::string_view keyword, size_t dims) {
@@ -80,14 +71,12 @@ Broken check_padding(const PoolSpec& spec) {
   for (size_t i = 0; i < spec.dims.size(); ++i) {
     const SpecDim& dim = spec.dims[i];
     if (dim.pad_begin != dim.pad_end)
-      return broken(Rule::dialect, "got different paddings at begin and end; torch has one per dim").value();
+      return broke(Rule::dialect, "got different paddings at begin and end; torch has one per dim");
     const auto room = (Checked(dim.dilation) * (Checked(dim.kernel) - 1) + 1 - dim.pad_begin).value();
     // Numbers that make no sense are check_spec's to refuse.
     if (spec.direction == forward && room && dim.pad_begin > 0 && dim.kernel > 0 && dim.pad_begin > *room)
-      return broken(Rule::half_padding,
-                    fmt::format("got padding {}, kernel_size {}, dilation {} in spatial dim {}",
-                                dim.pad_begin, dim.kernel, dim.dilation, i))
-          .value();
+      return broke(Rule::half_padding, "got padding {}, kernel_size {}, dilation {} in spatial dim {}",
+                   dim.pad_begin, dim.kernel, dim.dilation, i);
   }
   return std::nullopt;
 }
@@ -111,7 +100,8 @@ ir::Result<PoolSpec> parse(std::string_view text, std::span<const std::string_vi
   Call call;
   if (auto error = parse_call(text, call, vocabulary.forms))
     return tl::unexpected<ir::Error>(std::move(*error));
-  strip(call.name, prefixes);
+  for (const std::string_view prefix : prefixes)
+    if (drop_prefix(call.name, prefix)) break;
   for (size_t i = 0; i < call.arguments.size(); ++i)
     read_as_torch(call.arguments[i].value, call.arguments[i].keyword.text, call.dims.size());
   auto spec = read_call(call, vocabulary);

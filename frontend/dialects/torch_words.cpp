@@ -67,7 +67,7 @@ Broken fill_window(const Call& call, const Operator& op, KeySet given, PoolSpec&
   const auto is_given = [&](Key key) { return given >> static_cast<int>(key) & 1; };
   const Key needed = op.form == Form::adaptive ? Key::output_size : Key::kernel_size;
   if (op.form != Form::global && !is_given(needed))
-    return broken(Rule::missing, fmt::format("got none for {}", call.name.text)).value();
+    return broke(Rule::missing, "got none for {}", call.name.text);
   for (SpecDim& dim : spec.dims)
     if (!is_given(Key::stride)) dim.stride = dim.kernel;
   return std::nullopt;
@@ -114,7 +114,7 @@ ir::Result<PoolSpec> read_call(const Call& call, const Vocabulary& vocabulary) {
   Broken error = read_operator(call.name, vocabulary.operators, op, spec);
   if (!error) error = read_dtype(call.dtype, spec);
   if (!error && op->quantized && !spec.quantized)
-    error = broken(Rule::quantized, fmt::format("got {}", quote(call.dtype.text, call.dtype.at))).value();
+    error = broke(Rule::quantized, "got {}", quote(call.dtype.text, call.dtype.at));
   if (!error) error = read_shape(call, vocabulary.order, vocabulary.may_lack_batch, spec);
   if (!error) error = read_layout(call.layout, spec);
   if (!error) error = read_arguments(call, *op, spec, given);
