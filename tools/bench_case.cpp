@@ -29,6 +29,14 @@ int64_t count_different(const Buffer& a, const Buffer& b, ir::DType dtype, doubl
   });
 }
 
+// Into the view, whose strides may repeat elements: then the packed copy becomes what the view holds, so that
+// all that is compared reads the same tensor.
+void copy_into_view(const FileView& view, ir::DType dtype, const Buffer& packed, const Buffer& strided) {
+  if (view.packed()) return;
+  scatter(view, dtype, packed.data(), strided.data());
+  gather(view, dtype, strided.data(), packed.data());
+}
+
 // Blocks of channels, and indices that count otherwise, are for kernels beside each other only.
 bool can_measure(const frontend::PoolSpec& spec, Measured beside) {
   const bool is_for_all = spec.index_scope == ir::IndexScope::plane && channel_block(spec.layout) == 1 &&
@@ -149,7 +157,7 @@ ir::Result<void> BenchCase::allocate() {
 void BenchCase::fill_input() {
   // Ordinary numbers: the plain loop's results are comparable one by one.
   runtime::fill_ordinary(kernel_->spec().dtype, {packed_input_.data(), packed_input_.size()});
-  if (!from_.packed()) scatter(from_, kernel_->spec().dtype, packed_input_.data(), strided_input_.data());
+  copy_into_view(from_, kernel_->spec().dtype, packed_input_, strided_input_);
 }
 
 // Of each window the index of one place, as a forward pass gives it.
@@ -180,8 +188,7 @@ void BenchCase::fill_indices() {
     }
     indices[i] = index;
   }
-  if (!index_view().packed())
-    scatter(index_view(), ir::DType::i64, packed_indices_.data(), strided_indices_.data());
+  copy_into_view(index_view(), ir::DType::i64, packed_indices_, strided_indices_);
 }
 
 void* BenchCase::indices() const {

@@ -29,6 +29,11 @@ constexpr const char* specs[] = {
     "max_unpool2d(int8[2,5,9,11]:nhwc, kernel_size=2)",
     "max_unpool2d_backward(float32[2,5,9,11], kernel_size=2)",
     "max_unpool2d_backward(bfloat16[2,5,9,11]:nhwc, kernel_size=3, stride=2)",
+    // Strides that repeat elements: the same image three times, rows that overlap, one pixel for all.
+    "prod_pool2d(int64[3,19,2,8]:nhwc, kernel_size=1, strides=[0,1,152,19])",
+    "max_pool2d(uint8[2,3,4,9], kernel_size=2, strides=[50,12,2,1], return_indices=True)",
+    "avg_pool2d_backward(float32[2,3,4,4], kernel_size=2, strides=[0,1,0,0])",
+    "max_unpool2d(float32[2,3,4,4], kernel_size=2, strides=[0,16,4,1])",
 };
 
 TEST(BenchCase, TheLoopsBesideAKernelGiveItsResults) {
