@@ -249,9 +249,11 @@ ir::Result<void> BenchCase::run_kernel(const runtime::Kernel& kernel) const {
 
 void BenchCase::run_plain() const {
   const frontend::PoolSpec& spec = kernel_->spec();
-  const void* const input = packed_input_.data();
+  const bool reads_view = !from_.packed() && !is_unpool(spec);
+  const void* const input = (reads_view ? strided_input_ : packed_input_).data();
   void* const output = packed_output_.data();
-  auto* const indices = has_indices(spec) ? reinterpret_cast<int64_t*>(packed_indices_.data()) : nullptr;
+  const Buffer& index_buffer = reads_view && reads_indices() ? strided_indices_ : packed_indices_;
+  auto* const indices = has_indices(spec) ? reinterpret_cast<int64_t*>(index_buffer.data()) : nullptr;
   if (is_unpool(spec))
     return in_parallel(threads_, plain_tasks(plain_unpool_), [&](int64_t begin, int64_t end) {
       run_plain_unpool(plain_unpool_, input, indices, output, begin, end);

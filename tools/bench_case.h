@@ -76,7 +76,8 @@ class BenchCase {
   PlainUnpool plain_unpool_;
   FileView from_, to_;
   int threads_;
-  // What the plain loop and the copy work on; the kernel too, unless the spec has strides.
+  // What the copy works on, and an unpool's plain loop; the kernel and other plain loops too, unless the spec
+  // has strides: then both read the strided input, and the plain loop writes the packed output.
   Buffer packed_input_, packed_output_, packed_indices_;
   Buffer strided_input_, strided_output_, strided_indices_;
   std::vector<Buffer> packed_operands_, strided_operands_;  // of the epilogue; strided: tensors only

@@ -12,13 +12,13 @@ bool takes_images(const PlainPool& pool) { return pool.channels_last || pool.wri
 
 // Adds the gradients of one place, of `n` channels, to what is gathered in `sums`.
 template <typename T>
-void add_gradients(const PlainPool& pool, const Place& place, int64_t n, const T* gradient, Steps read,
+void add_gradients(const PlainPool& pool, const Place& place, int64_t n, const T* gradient, int64_t from,
                    const int64_t* indices, typename Element<T>::Sum* sums, Steps written) {
   using Sum = typename Element<T>::Sum;
-  const int64_t from = place.output * read.place;
+  const int64_t step = pool.from.channel;
   if (indices != nullptr) {
     for (int64_t c = 0; c < n; ++c) {
-      const int64_t at = from + c * read.channel;
+      const int64_t at = from + c * step;
       if (indices[at] >= 0) sums[indices[at] * written.place + c * written.channel] += Sum(gradient[at]);
     }
     return;
@@ -26,11 +26,11 @@ void add_gradients(const PlainPool& pool, const Place& place, int64_t n, const T
   const Sum divisor = way_of(pool).divides ? static_cast<Sum>(divisor_of(pool, place.taps)) : Sum{1};
   if (n == 1) {
     const Sum share = Sum(gradient[from]) / divisor;
-    return for_taps(pool, place, [&](int64_t at) { sums[at * written.place] += share; });
+    return for_taps<false>(pool, place, [&](int64_t at, int64_t) { sums[at * written.place] += share; });
   }
-  for_taps(pool, place, [&](int64_t at) {
+  for_taps<false>(pool, place, [&](int64_t at, int64_t) {
     for (int64_t c = 0; c < n; ++c)
-      sums[at * written.place + c * written.channel] += Sum(gradient[from + c * read.channel]) / divisor;
+      sums[at * written.place + c * written.channel] += Sum(gradient[from + c * step]) / divisor;
   });
 }
 
@@ -39,14 +39,15 @@ void gradient_tasks(const PlainPool& pool, const T* gradient, const int64_t* ind
                     int64_t begin, int64_t end) {
   using Sum = typename Element<T>::Sum;
   const int64_t n = takes_images(pool) ? pool.channels : 1;
-  const int64_t from = output_plane(pool) * n, to = input_plane(pool) * n;  // elements of a task
-  const Steps read = steps_of(pool.channels_last, n, output_plane(pool));
+  const int64_t to = input_plane(pool) * n,
+                tasks = pool.channels / n;  // elements of a task, tasks of an image
   const Steps written = steps_of(pool.writes_channels_last, n, input_plane(pool));
   constexpr bool in_place = std::is_same_v<T, Sum>;
   Sum* const scratch =
       in_place ? nullptr : static_cast<Sum*>(__builtin_malloc(static_cast<size_t>(to) * sizeof(Sum)));
   for (int64_t task = begin; task < end; ++task) {
     T* const out = result + task * to;
+    const int64_t from = task / tasks * pool.from.image + task % tasks * pool.from.channel;
     Sum* sums = scratch;
     if constexpr (in_place) sums = out;
     for (int64_t i = 0; i < to; ++i) sums[i] = 0;
@@ -54,8 +55,9 @@ void gradient_tasks(const PlainPool& pool, const T* gradient, const int64_t* ind
       for (int64_t h = 0; h < pool.dims[1].output; ++h) {
         Place place = row_place(pool, d, h);
         for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w))
-          add_gradients(pool, place, n, gradient + task * from, read,
-                        indices == nullptr ? nullptr : indices + task * from, sums, written);
+          add_gradients(pool, place, n, gradient,
+                        from + d * pool.from.dims[0] + h * pool.from.dims[1] + w * pool.from.dims[2], indices,
+                        sums, written);
       }
     if constexpr (!in_place)
       for (int64_t i = 0; i < to; ++i) out[i] = static_cast<T>(sums[i]);

@@ -168,8 +168,9 @@ inline void next_place(const PlainPool& pool, Place& place, int64_t w) {
   ++place.output;
 }
 
-// Calls body(position in the input plane) for each tap, the last dimension innermost.
-template <typename Body>
+// Calls body(position in the input plane, its place in the plane that is read) for each tap, the last
+// dimension innermost. The place is the position, or of a view the element.
+template <bool is_view, typename Body>
 inline __attribute__((always_inline)) void for_taps(const PlainPool& pool, const Place& place,
                                                     const Body& body) {
   const PlainDim(&dims)[3] = pool.dims;
@@ -177,10 +178,14 @@ inline __attribute__((always_inline)) void for_taps(const PlainPool& pool, const
   for (int64_t d = place.taps[0].first; d < place.taps[0].end; d += dims[0].dilation)
     for (int64_t h = place.taps[1].first; h < place.taps[1].end; h += dims[1].dilation) {
       const int64_t row = (d * dims[1].input + h) * dims[2].input;
+      const auto tap = [&](int64_t w) {
+        body(row + w,
+             is_view ? d * pool.from.dims[0] + h * pool.from.dims[1] + w * pool.from.dims[2] : row + w);
+      };
       if (dims[2].dilation == 1)
-        for (int64_t w = columns.first; w < columns.end; ++w) body(row + w);
+        for (int64_t w = columns.first; w < columns.end; ++w) tap(w);
       else
-        for (int64_t w = columns.first; w < columns.end; w += dims[2].dilation) body(row + w);
+        for (int64_t w = columns.first; w < columns.end; w += dims[2].dilation) tap(w);
     }
 }
 

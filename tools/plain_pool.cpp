@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/view.h"
+
 namespace pooljit::tools {
 
 PlainDim plain_dim(const ir::NestDim& dim) {
@@ -32,6 +34,10 @@ PlainPool plain_pool(const frontend::PoolSpec& spec) {
   pool.channels = spec.channels;
   std::fill_n(pool.dims, 3, plain_dim(ir::NestDim{}));
   std::transform(nest.dims.begin(), nest.dims.end(), pool.dims + (3 - nest.dims.size()), plain_dim);
+  const ir::View& read = make_nest(spec).input;
+  pool.is_view = !input_view(spec).packed();
+  pool.from = {.image = read.batch_stride, .channel = read.channel_stride};
+  std::copy(read.strides.begin(), read.strides.end(), pool.from.dims + (3 - read.strides.size()));
   return pool;
 }
 

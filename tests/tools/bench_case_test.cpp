@@ -29,6 +29,14 @@ constexpr const char* specs[] = {
     "max_unpool2d(int8[2,5,9,11]:nhwc, kernel_size=2)",
     "max_unpool2d_backward(float32[2,5,9,11], kernel_size=2)",
     "max_unpool2d_backward(bfloat16[2,5,9,11]:nhwc, kernel_size=3, stride=2)",
+    // Views, which both read: rows with gaps, channels innermost in NCHW, planes turned around.
+    "max_pool3d(int16[2,5,4,5,6], kernel_size=2, return_indices=True, strides=[1000,200,45,8,1])",
+    "min_pool2d(float32[2,5,6,7], kernel_size=[2,3], strides=[210,1,5,30])",
+    "avg_pool2d(uint8[2,5,6,7], kernel_size=2, strides=[1100,220,3,31])",
+    "max_pool2d(float16[2,300,4,5]:nhwc, kernel_size=2, return_indices=True, strides=[12800,2,3200,640])",
+    "sum_pool2d(float64[2,300,4,5]:nhwc, kernel_size=2, strides=[6000,20,1,4])",
+    "max_pool2d_backward(float32[2,5,9,11], kernel_size=3, stride=2, strides=[300,60,14,2])",
+    "avg_pool2d_backward(bfloat16[2,5,9,11]:nhwc, kernel_size=3, stride=2, strides=[300,2,11,55])",
     // Strides that repeat elements: the same image three times, rows that overlap, one pixel for all.
     "prod_pool2d(int64[3,19,2,8]:nhwc, kernel_size=1, strides=[0,1,152,19])",
     "max_pool2d(uint8[2,3,4,9], kernel_size=2, strides=[50,12,2,1], return_indices=True)",
