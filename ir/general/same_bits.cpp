@@ -48,7 +48,7 @@ SameBits same_bits_of_pool(const PoolNest& general, const PoolNest& sized, const
   if (sized.is_backward()) return SameBits::never;
   if (has_one_result(sized)) return SameBits::by_any_schedule;
   // Its sums are of other parts.
-  if (in_memory_order(sized)) return SameBits::never;
+  if (in_memory_order(sized, isa)) return SameBits::never;
   const bool follow = general.extents == Extents::any_windows;
   // What is joined with what depends on where pieces begin.
   if (schedule.family() == Family::separable) return SameBits::never;

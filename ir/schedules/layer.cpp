@@ -39,7 +39,7 @@ Result<Layer> Layer::of(const PoolNest& nest, Isa isa, const Machine& machine) {
   if (is_pools(nest))
     return invalid("schedule.members", "a family does one pool, not several", "a schedule for each");
   auto other = as_forward_sum(nest);
-  if (auto found = in_memory_order(other ? *other : nest)) other = std::move(found);
+  if (auto found = in_memory_order(other ? *other : nest, isa)) other = std::move(found);
   std::shared_ptr<const PoolNest> ordered;
   if (other) ordered = std::make_shared<const PoolNest>(std::move(*other));
   Layer layer(ordered ? *ordered : nest, isa, machine);

@@ -56,6 +56,9 @@ TEST(LanesApart, EveryScheduleIsRight) {
       "adaptive_avg_pool2d(float32[1,2,5,22], output_size=[2,9], strides=[500,250,48,2])",
       "max_pool1d_backward(float32[1,2,30], kernel_size=3, stride=2, strides=[64,32,2])",
       "avg_pool1d_backward(bfloat16[1,1,30]:nchw8c, kernel_size=3, stride=2, count_include_pad=False)",
+      // Rows that lie nearer than columns.
+      "prod_pool3d(int32[2,3,4,18,9], kernel_size=[2,3,2], stride=[1,1,2], strides=[3888,1296,324,2,36])",
+      "avg_pool2d(uint8[1,2,30,7], kernel_size=3, stride=2, padding=1, strides=[1300,650,3,91])",
       // Taps of a window's row: dilated, in planes and rows of which every second column is another's.
       "sum_pool2d(float32[1,5,3,45], kernel_size=[1,23], stride=[1,30], dilation=2, output_layout=nchw16c)",
       "avg_pool2d(uint8[2,3,4,70], kernel_size=[2,17], stride=[2,18], dilation=[1,3])",
@@ -109,6 +112,33 @@ TEST(LanesApart, AreTakenWhereNothingLiesNextToEachOther) {
       EXPECT_TRUE(std::ranges::any_of(shortlist(nest, isa.isa, 6), [&](const Schedule& one) {
         return holds_lanes_apart(nest, one);
       })) << row.spec;
+    }
+}
+
+// Rows that lie nearer than columns are done as if they were columns, where vectors can have the gaps in
+// between.
+TEST(LanesApart, AreOfTheNearestDimension) {
+  const struct {
+    const char* spec;
+    bool are_rows_nearest;
+  } table[] = {
+      {"prod_pool3d(int32[4,3,81,18,78], kernel_size=3, stride=1, strides=[682344,227448,2808,2,36])", true},
+      {"max_pool2d(float32[1,3,30,9], kernel_size=2, strides=[3240,1080,4,120])", true},
+      {"max_pool2d(float32[1,3,30,9], kernel_size=2, strides=[2430,810,3,10])", false},  // not much nearer
+      {"max_pool2d(float32[1,3,30,9], kernel_size=2, strides=[4050,1350,5,150])",
+       false},  // too far for a vector
+      {"max_pool2d(float64[1,3,30,9], kernel_size=2, strides=[2430,810,3,90])", false},
+      {"max_pool2d(float32[1,3,30,9], kernel_size=2, strides=[1620,3,2,540])", false},  // channels as near
+      {"lp_pool2d(float32[1,3,30,9], kernel_size=2, strides=[1620,540,2,60])",
+       false},  // the order of taps counts
+  };
+  for (const auto& row : table)
+    for (const IsaInfo& isa : isa_table) {
+      const PoolNest nest = nest_of(row.spec);
+      const auto layer = Layer::of(nest, isa.isa);
+      ASSERT_TRUE(layer) << row.spec;
+      const bool is_turned = layer->nest().input.strides != nest.input.strides;
+      EXPECT_EQ(is_turned, row.are_rows_nearest && isa.masks_narrow) << row.spec << " " << isa.text;
     }
 }
 

@@ -46,17 +46,34 @@ bool only_moves(const PoolNest& nest, size_t d) {
   return nest.output.strides[d] != 1 && nest.full_taps() <= few_taps;
 }
 
+// Elements so near that masked vectors hold several, where columns and channels are farther apart: a line is
+// read by one vector, and not by each of its columns. 1.4 times as fast over 29 layers with AVX-512 (0.95
+// to 3.0, busy Xeon); elements of 8 bytes three apart 0.9. AVX2 joins too few a vector: 0.9 over 15.
+bool lies_nearest(const PoolNest& nest, size_t d, Isa isa) {
+  constexpr int64_t most_apart = 4, most_bytes = 16, times_nearer = 4;
+  const int64_t stride = nest.input.strides[d];
+  const auto is_far = [&](int64_t extent, int64_t other) {
+    return extent == 1 || other >= times_nearer * stride;
+  };
+  if (!info(isa).masks_narrow || stride < 2 || stride > most_apart ||
+      stride * bytes(nest.input.dtype) > most_bytes)
+    return false;
+  for (size_t other = 0; other < nest.dims.size(); ++other)
+    if (other != d && !is_far(nest.dims[other].input, nest.input.strides[other])) return false;
+  return is_far(nest.channels, nest.input.channel_stride);
+}
+
 }  // namespace
 
-std::optional<PoolNest> in_memory_order(const PoolNest& nest) {
+std::optional<PoolNest> in_memory_order(const PoolNest& nest, Isa isa) {
   if (nest.has_any_size() || nest.direction != Direction::forward || nest.indices ||
       nest.input.channel_block > 1 || adjacent_channels_read(nest) > 1)
     return std::nullopt;
   const NestDim& row = nest.dims.back();
   if (nest.input.strides.back() == 1 && row.input > 1) return std::nullopt;
   for (size_t d = nest.dims.size() - 1; d-- > 0;) {
-    if (nest.input.strides[d] != 1 || !fills_vectors(nest.dims[d]) || !may_move_last(nest, d) ||
-        is_plane_of_maxima(nest, d) || only_moves(nest, d))
+    if ((nest.input.strides[d] != 1 && !lies_nearest(nest, d, isa)) || !fills_vectors(nest.dims[d]) ||
+        !may_move_last(nest, d) || is_plane_of_maxima(nest, d) || only_moves(nest, d))
       continue;
     PoolNest ordered = nest;
     move_last(ordered.dims, d);

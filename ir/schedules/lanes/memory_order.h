@@ -1,9 +1,11 @@
-// Memory order: a nest whose rows are not adjacent, seen with the dimension of adjacent elements innermost.
+// Memory order: a nest whose rows are not adjacent, seen with the dimension of adjacent elements innermost,
+// or of the nearest ones.
 // So planes of one column, and views whose height is adjacent, are done by vectors of rows like any others.
 #pragma once
 
 #include <optional>
 
+#include "ir/isa.h"
 #include "ir/nest.h"
 
 namespace pooljit::ir {
@@ -11,6 +13,6 @@ namespace pooljit::ir {
 // The same windows in another order of dimensions; none where the nest's own serves, where it decides
 // (indices, code for all sizes, gradients), or where moving a dimension would change the order of taps that a
 // result depends on.
-std::optional<PoolNest> in_memory_order(const PoolNest& nest);
+std::optional<PoolNest> in_memory_order(const PoolNest& nest, Isa isa);
 
 }  // namespace pooljit::ir
