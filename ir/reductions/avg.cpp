@@ -128,8 +128,16 @@ class AvgReducer final : public SumReducer {
     const Value count = count_of(divisor, type, counts);
     if (count == no_value && !is_wide()) return sum[0];
     const RoundingRule ties = ties_of(divisor);
-    if (is_wide()) return rounded_quotient(b_, WideSum{sum[0], sum[1]}, count, ties, counts);
+    if (is_wide()) return rounded_quotient(b_, WideSum{sum[0], sum[1]}, count, ties, counts, sum_size());
     return rounded_quotient(b_, sum[0], count, ties, counts);
+  }
+
+  // High digits are at least -2^31 each. A divisor that is not given is at most the taps of a window.
+  SumSize sum_size() const {
+    const int64_t taps = nest_.full_taps(), divisor = std::abs(nest_.divisor_override.value_or(taps));
+    const bool is_small =
+        nest_.extents != Extents::any_windows && taps < most_small_divisor && divisor <= most_small_divisor;
+    return is_small ? SumSize::small : SumSize::any;
   }
 
   // What sums of integers are divided by; no_value: by one in every lane.

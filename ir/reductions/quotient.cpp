@@ -38,32 +38,70 @@ Division estimate(Builder& b, Value dividend, const Count& divisor) {
   return {quotient, b.binary(Op::sub, dividend, b.binary(Op::mul, quotient, divisor.number))};
 }
 
-// The same of at most 51 bits by at most 31: floats hold the dividend and what is left of it. Integers are
-// the low bits of floats beside 1.5 * 2^52.
+// Of less than 2^51 by at most 2^31: floats hold the dividend and what is left of it. Integers are the low
+// bits of floats beside 1.5 * 2^52. The float quotient is on the same side of each tie as the exact one, and
+// a tie only if that is one (ir/reductions/avg.cpp), so it becomes the nearest integer, of two the even one.
+class ShortDivision {
+ public:
+  ShortDivision(Builder& b, Value dividend, const Count& divisor)
+      : b_(b),
+        divisor_(divisor.as_float),
+        integers_(b.type(dividend)),
+        beside_bits_(b.vconst_splat(integers_, bits)),
+        beside_(b.vconst_splat(b.type(divisor_), bits)),
+        dividend_(b.binary(Op::sub, b.bitcast(b.type(divisor_), b.binary(Op::add, dividend, beside_bits_)),
+                           beside_)),
+        quotient_(b.binary(Op::add, b.binary(Op::div, dividend_, divisor_), beside_)) {}
+
+  Value quotient() { return integer(quotient_); }
+
+  Value rest() {
+    const Value negative = b_.binary(Op::sub, beside_, quotient_);
+    return integer(b_.binary(Op::add, b_.fma(negative, divisor_, dividend_), beside_));
+  }
+
+ private:
+  static constexpr int64_t bits = std::bit_cast<int64_t>(1.5 * 0x1p52);
+
+  Value integer(Value moved) { return b_.binary(Op::sub, b_.bitcast(integers_, moved), beside_bits_); }
+
+  Builder& b_;
+  const Value divisor_;
+  const Type integers_;
+  const Value beside_bits_, beside_, dividend_, quotient_;
+};
+
 Division estimate_short(Builder& b, Value dividend, const Count& divisor) {
-  const Type floats = Type::vec(DType::f64, b.type(dividend).lanes), integers = b.type(dividend);
-  const int64_t bits = std::bit_cast<int64_t>(1.5 * 0x1p52);
-  const Value beside = b.vconst_splat(floats, bits), beside_bits = b.vconst_splat(integers, bits);
-  const auto integer = [&](Value moved) {
-    return b.binary(Op::sub, b.bitcast(integers, moved), beside_bits);
-  };
-  const Value moved = b.bitcast(floats, b.binary(Op::add, dividend, beside_bits));
-  const Value a = b.binary(Op::sub, moved, beside);
-  const Value quotient = b.binary(Op::add, b.binary(Op::div, a, divisor.as_float), beside);
-  const Value back = b.binary(Op::sub, beside, quotient);
-  return {integer(quotient), integer(b.binary(Op::add, b.fma(back, divisor.as_float, a), beside))};
+  ShortDivision division(b, dividend, divisor);
+  const Value quotient = division.quotient();
+  return {quotient, division.rest()};
 }
 
-// To the nearest integer. outward: 1 or -1, in which direction ties go; no_value: to the even one.
-Division divide(Builder& b, Value dividend, const Count& by, Value outward,
-                Division (*second_step)(Builder&, Value, const Count&)) {
+using Step = Division (*)(Builder&, Value, const Count&);
+
+// Two steps: what the first leaves is divided by the second.
+Division divide_twice(Builder& b, Value dividend, const Count& by, Step second_step) {
   const Division first = estimate(b, dividend, by), second = second_step(b, first.rest, by);
+  return {b.binary(Op::add, first.quotient, second.quotient), second.rest};
+}
+
+Division by_estimates(Builder& b, Value dividend, const Count& by) {
+  return divide_twice(b, dividend, by, estimate);
+}
+
+Division by_short_estimate(Builder& b, Value dividend, const Count& by) {
+  return divide_twice(b, dividend, by, estimate_short);
+}
+
+// To the nearest integer, from a quotient that `nearly` leaves less than a divisor of. outward: 1 or -1, in
+// which direction ties go; no_value: to the even one.
+Division divide(Builder& b, Value dividend, const Count& by, Value outward, Step nearly) {
+  const auto [quotient, rest] = nearly(b, dividend, by);
   const Value divisor = by.number;
-  const Value quotient = b.binary(Op::add, first.quotient, second.quotient);
   const Type type = b.type(quotient);
   const Value zero = b.vconst_splat(type, 0), one = b.vconst_splat(type, 1);
-  const Value is_above = b.cmp(Predicate::gt, second.rest, zero);
-  const Value size = b.select(is_above, second.rest, b.binary(Op::sub, zero, second.rest));
+  const Value is_above = b.cmp(Predicate::gt, rest, zero);
+  const Value size = b.select(is_above, rest, b.binary(Op::sub, zero, rest));
   const Value twice = b.binary(Op::add, size, size);
   const auto towards = [&] { return b.select(is_above, one, b.vconst_splat(type, -1)); };
   const auto divisor_towards = [&] { return b.select(is_above, divisor, b.binary(Op::sub, zero, divisor)); };
@@ -73,7 +111,7 @@ Division divide(Builder& b, Value dividend, const Count& by, Value outward,
   const Value is_beyond = b.binary(Op::or_, b.cmp(Predicate::gt, twice, divisor), is_raised_tie);
   const Value step = b.select(is_beyond, towards(), zero);
   return {b.binary(Op::add, quotient, step),
-          b.binary(Op::sub, second.rest, b.select(is_beyond, divisor_towards(), zero))};
+          b.binary(Op::sub, rest, b.select(is_beyond, divisor_towards(), zero))};
 }
 
 // Away from zero, of what has the sign of this; no_value: ties go to even.
@@ -94,19 +132,26 @@ WideSum carried(Builder& b, const WideSum& sum) {
 Value rounded_quotient(Builder& b, Value dividend, Value divisor, RoundingRule ties,
                        std::span<const int64_t> counts) {
   const Value outward = outward_of(b, dividend, ties);
-  return divide(b, dividend, count_of(b, divisor, counts), outward, estimate).quotient;
+  return divide(b, dividend, count_of(b, divisor, counts), outward, by_estimates).quotient;
 }
 
 Value rounded_quotient(Builder& b, const WideSum& dividend, Value divisor, RoundingRule ties,
-                       std::span<const int64_t> counts) {
+                       std::span<const int64_t> counts, SumSize size) {
   WideSum result = carried(b, dividend);
   if (divisor != no_value) {
     const Value outward = outward_of(b, result.high, ties);
     const Count by = count_of(b, divisor, counts);
-    const Division high = divide(b, result.high, by, no_value, estimate_short);
+    const bool is_small = size == SumSize::small;
+    const Division high = is_small ? estimate_short(b, result.high, by)
+                                   : divide(b, result.high, by, no_value, by_short_estimate);
+    // Of a small sum half of 2^19 and a digit; its quotient has the parity of the whole.
     const Value rest = b.binary(Op::add, b.shift(Op::shl, high.rest, 32), result.low);
-    // The quotient of the rest has the parity of the whole.
-    result = carried(b, {high.quotient, divide(b, rest, by, outward, estimate_short).quotient});
+    const auto low_digit = [&] {
+      if (!is_small) return divide(b, rest, by, outward, by_short_estimate).quotient;
+      if (outward == no_value) return ShortDivision(b, rest, by).quotient();
+      return divide(b, rest, by, outward, estimate_short).quotient;
+    };
+    result = carried(b, {high.quotient, low_digit()});
   }
   const Type type = b.type(result.high);
   const Value joined = b.binary(Op::or_, b.shift(Op::shl, result.high, 32), result.low);

@@ -23,8 +23,13 @@ Value rounded_quotient(Builder& builder, Value dividend, Value divisor,
 struct WideSum {
   Value high, low;
 };
-// Clamped to int64. Exact for |high| < 2^62 and 0 < divisor <= 2^31 in every lane; no_value divides by 1.
+// What a sum and its divisor may be. Small ones are divided digit by digit by one float quotient each.
+enum class SumSize : uint8_t { any, small };
+inline constexpr int64_t most_small_divisor = int64_t{1} << 19;
+// Clamped to int64. Exact for |high| < 2^62, |low| < 2^62 and 0 < divisor <= 2^31 in every lane, of a small
+// sum for |high| < 2^50 and divisors up to most_small_divisor; no_value divides by 1.
 Value rounded_quotient(Builder& builder, const WideSum& dividend, Value divisor,
-                       RoundingRule ties = RoundingRule::half_even, std::span<const int64_t> counts = {});
+                       RoundingRule ties = RoundingRule::half_even, std::span<const int64_t> counts = {},
+                       SumSize size = SumSize::any);
 
 }  // namespace pooljit::ir

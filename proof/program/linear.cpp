@@ -210,9 +210,11 @@ std::optional<Form> Linear::written_out(TermId id) {
   }
   if (const auto found = written_.wide_quotient(id)) {
     const Form &high = read_as(dtype, found->high), &low = read_as(dtype, found->low);
-    expect_below(high, 0x1p62L);
+    const bool is_small = found->size == SumSize::small;
+    expect_below(high, is_small ? 0x1p50L : 0x1p62L);
     expect_below(low, 0x1p62L);
-    if (found->divisor > int64_t{1} << 31) throw Unreadable{"a divisor beyond 2^31 of a sum in digits"};
+    if (found->divisor > (is_small ? most_small_divisor : int64_t{1} << 31))
+      throw Unreadable{"a divisor that is too large for a sum in digits"};
     return sum(low, high, digit_base).times({1, found->divisor}).with_ties(found->ties);
   }
   return digit(id);

@@ -196,11 +196,14 @@ std::optional<WrittenOut::Pair> WrittenOut::product(TermId id) {
 
 // --- quotients
 
-// first quotient + second quotient, and a last step of at most one.
+// first quotient + second quotient, and a last step of at most one; of a small sum one quotient, with a step
+// where ties go away from zero.
 std::optional<WrittenOut::Quotient> WrittenOut::division(TermId id) {
+  if (const auto small = small_division(id)) return small;
   const LaneTerm* const whole = graph_.op(id, Op::add, DType::i64);
-  const LaneTerm* const both = whole ? graph_.op(whole->args[0], Op::add, DType::i64) : nullptr;
-  if (!both || !graph_.op(whole->args[1], Op::select, DType::i64)) return std::nullopt;
+  if (!whole || !graph_.op(whole->args[1], Op::select, DType::i64)) return std::nullopt;
+  const LaneTerm* const both = graph_.op(whole->args[0], Op::add, DType::i64);
+  if (!both) return small_division(whole->args[0]);
   const LaneTerm* const division =
       graph_.op(converted_from(both->args[0], DType::f64, DType::i64), Op::div, DType::f64);
   if (!division || !graph_.is_constant(division->args[1])) return std::nullopt;
@@ -210,9 +213,23 @@ std::optional<WrittenOut::Quotient> WrittenOut::division(TermId id) {
   return found;
 }
 
+// bits of (bits of (dividend + bits of 1.5 * 2^52) - 1.5 * 2^52) / divisor + 1.5 * 2^52.
+std::optional<WrittenOut::Quotient> WrittenOut::small_division(TermId id) {
+  const LaneTerm* const integer = graph_.op(id, Op::sub, DType::i64);
+  const LaneTerm* const moved = integer ? graph_.op(integer->args[0], Op::add, DType::f64) : nullptr;
+  const LaneTerm* const division = moved ? graph_.op(moved->args[0], Op::div, DType::f64) : nullptr;
+  if (!division || !graph_.is_constant(division->args[1])) return std::nullopt;
+  const LaneTerm* const number = graph_.op(division->args[0], Op::sub, DType::f64);
+  const LaneTerm* const dividend = number ? graph_.op(number->args[0], Op::add, DType::i64) : nullptr;
+  if (!dividend) return std::nullopt;
+  const auto divisor = static_cast<int64_t>(std::bit_cast<double>(graph_[division->args[1]].imm));
+  if (divisor <= 0) return std::nullopt;
+  return Quotient{dividend->args[0], divisor, RoundingRule::half_even, SumSize::small};
+}
+
 std::optional<WrittenOut::Quotient> WrittenOut::quotient(TermId id) {
   auto found = division(id);
-  if (!found) return std::nullopt;
+  if (!found || found->size == SumSize::small) return std::nullopt;
   const TermId divisor = graph_.constant(DType::i64, found->divisor);
   for (const RoundingRule ties : {RoundingRule::half_even, RoundingRule::half_away}) {
     const auto body = [&](Builder& b, const std::vector<Value>& x) {
@@ -230,18 +247,21 @@ std::optional<WrittenOut::WideQuotient> WrittenOut::divided(TermId id, TermId hi
   const auto of_high = division(high), of_rest = division(low);
   const LaneTerm* const carried = of_high ? graph_.op(of_high->dividend, Op::add, DType::i64) : nullptr;
   const LaneTerm* const rest = of_rest ? graph_.op(of_rest->dividend, Op::add, DType::i64) : nullptr;
-  if (!carried || !rest) return std::nullopt;
+  if (!carried || !rest || of_high->size != of_rest->size) return std::nullopt;
+  const bool is_small = of_high->size == SumSize::small;
   std::vector<TermGraph::Byte> digit = graph_.bytes_of(rest->args[1]);
   digit.resize(4);
   const TermId high_sum = carried->args[0], divisor = graph_.constant(DType::i64, of_high->divisor);
   for (const RoundingRule ties : {RoundingRule::half_even, RoundingRule::half_away}) {
     const auto body = [&](Builder& b, const std::vector<Value>& x) {
-      return rounded_quotient(b, WideSum{x[0], x[1]}, x[2], ties);
+      return rounded_quotient(b, WideSum{x[0], x[1]}, x[2], ties, {}, of_high->size);
     };
-    const Kind kind = ties == RoundingRule::half_even ? Kind::wide_quotient : Kind::wide_quotient_away;
+    const Kind to_even = is_small ? Kind::small_quotient : Kind::wide_quotient;
+    const Kind away = is_small ? Kind::small_quotient_away : Kind::wide_quotient_away;
+    const Kind kind = ties == RoundingRule::half_even ? to_even : away;
     for (const TermId low_sum : candidates(digit))
       if (write_out(kind, {high_sum, low_sum, divisor}, body) == id)
-        return WideQuotient{high_sum, low_sum, of_high->divisor, ties};
+        return WideQuotient{high_sum, low_sum, of_high->divisor, ties, of_high->size};
   }
   return std::nullopt;
 }

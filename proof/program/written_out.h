@@ -15,6 +15,7 @@
 
 #include "ir/builder.h"
 #include "ir/nest.h"
+#include "ir/reductions/quotient.h"
 #include "proof/program/terms.h"
 
 namespace pooljit::ir {
@@ -49,6 +50,7 @@ class WrittenOut {
     TermId dividend = no_term;
     int64_t divisor = 1;
     RoundingRule ties = RoundingRule::half_even;
+    SumSize size = SumSize::any;
   };
   std::optional<Quotient> quotient(TermId id);
   // The nearest integer to (high * 2^32 + low) / divisor, clamped to int64.
@@ -56,6 +58,7 @@ class WrittenOut {
     TermId high = no_term, low = no_term;
     int64_t divisor = 1;
     RoundingRule ties = RoundingRule::half_even;
+    SumSize size = SumSize::any;
   };
   std::optional<WideQuotient> wide_quotient(TermId id);
 
@@ -74,7 +77,9 @@ class WrittenOut {
     quotient_away,
     wide_sum,
     wide_quotient,
-    wide_quotient_away
+    wide_quotient_away,
+    small_quotient,
+    small_quotient_away
   };
 
   bool has_bits(TermId id, int64_t bits) const;
@@ -87,6 +92,7 @@ class WrittenOut {
   TermId from_f64_to_i64(TermId id);
   // The operands that a quotient would have, by its looks.
   std::optional<Quotient> division(TermId id);
+  std::optional<Quotient> small_division(TermId id);
   std::optional<WideQuotient> divided(TermId id, TermId high, TermId low);
   // The terms that an int64 with these low bytes may be: the ones that the bytes are of, or these bytes
   // alone.

@@ -344,11 +344,13 @@ TEST(Lemmas, QuotientsAreTheNearestIntegers) {
 
 // Of sums in two digits, as they are accumulated: each digit by itself, so the low one may be large, and the
 // sum beyond int64.
-TEST(Lemmas, QuotientsOfWideSumsAreTheNearestIntegers) {
+void expect_nearest_of_wide_sums(int64_t most_divisor, Int128 most_high, SumSize size) {
   Words high, low, by;
-  for (const int64_t divisor : divisors(int64_t{1} << 31))
+  for (const int64_t divisor : divisors(most_divisor))
     for (const int64_t dividend : dividends(divisor, 0x1p62)) {
       const auto add = [&](Int128 number, int64_t borrowed) {
+        const Int128 digit = (number >> 32) - borrowed;
+        if (digit <= -most_high || digit >= most_high) return;
         high.push_back(static_cast<int64_t>(number >> 32) - borrowed);
         low.push_back(static_cast<int64_t>(number & 0xffffffff) + (borrowed << 32));
         by.push_back(divisor);
@@ -368,7 +370,7 @@ TEST(Lemmas, QuotientsOfWideSumsAreTheNearestIntegers) {
     for (const RoundingRule ties : rules) {
       expect(computed(isa, DType::i64, {high, low, by},
                       [&](Builder& b, const std::vector<Value>& x) {
-                        return rounded_quotient(b, WideSum{x[0], x[1]}, x[2], ties);
+                        return rounded_quotient(b, WideSum{x[0], x[1]}, x[2], ties, {}, size);
                       }),
              true, ties);
       expect(computed(isa, DType::i64, {high, low, by},
@@ -377,6 +379,14 @@ TEST(Lemmas, QuotientsOfWideSumsAreTheNearestIntegers) {
                       }),
              false, ties);
     }
+}
+
+TEST(Lemmas, QuotientsOfWideSumsAreTheNearestIntegers) {
+  expect_nearest_of_wide_sums(int64_t{1} << 31, Int128{1} << 62, SumSize::any);
+}
+
+TEST(Lemmas, QuotientsOfSmallWideSumsAreTheNearestIntegers) {
+  expect_nearest_of_wide_sums(most_small_divisor, Int128{1} << 50, SumSize::small);
 }
 
 }  // namespace
