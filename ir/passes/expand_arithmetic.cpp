@@ -43,15 +43,15 @@ Value shift_bytes(Builder& b, Op op, Value a, int64_t bits) {
   return b.binary(Op::and_, bytes_moved, constant_like(b, a, kept));
 }
 
-// Arithmetic from logical: ((x >> bits) + sign) with carries cut off, - sign.
+// Arithmetic from logical, of a number that is moved above zero: ((x + lowest) >> bits) - sign.
 Value shift_signed(Builder& b, Value a, int64_t bits) {
   const Type type = b.type(a);
   const int width = info(type.dtype).bits;
-  const Value sign = constant_like(b, a, int64_t{1} << (width - 1 - bits));
-  const Value moved = b.bitcast(type, expand_shift(b, Op::shr, as(b, unsigned_of(type.dtype), a), bits));
-  const Value sum = b.binary(Op::add, moved, sign);
-  const Value cut = b.binary(Op::and_, sum, constant_like(b, a, low_bits(width - static_cast<int>(bits))));
-  return b.binary(Op::sub, cut, sign);
+  const auto power = [&](int64_t exponent) {
+    return constant_like(b, a, static_cast<int64_t>(uint64_t{1} << exponent));
+  };
+  const Value above = as(b, unsigned_of(type.dtype), b.binary(Op::add, a, power(width - 1)));
+  return b.binary(Op::sub, b.bitcast(type, expand_shift(b, Op::shr, above, bits)), power(width - 1 - bits));
 }
 
 // Comparisons of integers from `eq` of any and `gt` of signed ones.

@@ -165,13 +165,13 @@ TermId WrittenOut::with_high_digit(TermId id) {
   if (const LaneTerm* const shifted = graph_.op(id, Op::shr, DType::i64))
     return shifted->imm == 32 ? shifted->args[0] : no_term;
   const LaneTerm* const less = is_legal_ ? graph_.op(id, Op::sub, DType::i64) : nullptr;
-  const LaneTerm* const more =
-      less ? graph_.op(graph_.bytes_of(less->args[0])[0].term, Op::add, DType::i64) : nullptr;
-  if (!more) return no_term;
-  const TermGraph::Byte lowest = graph_.bytes_of(more->args[0])[0];
-  if (lowest.term == no_term || lowest.number != 4 || graph_[lowest.term].dtype != DType::i64) return no_term;
+  if (!less) return no_term;
+  const TermGraph::Byte lowest = graph_.bytes_of(less->args[0])[0];
+  const LaneTerm* const above = graph_.op(lowest.term, Op::add, DType::i64);
+  if (!above || lowest.number != 4) return no_term;
   const auto body = [](Builder& b, const std::vector<Value>& x) { return b.shift(Op::shr, x[0], 32); };
-  return write_out(Kind::high_digit, {lowest.term}, body) == id ? lowest.term : no_term;
+  const TermId number = above->args[0];
+  return write_out(Kind::high_digit, {number}, body) == id ? number : no_term;
 }
 
 // --- products
