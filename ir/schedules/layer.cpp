@@ -7,6 +7,7 @@
 #include "ir/reductions/epilogue.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lanes/memory_order.h"
+#include "ir/schedules/lanes/single_windows.h"
 #include "ir/schedules/lanes/sum_gradient.h"
 
 namespace pooljit::ir {
@@ -39,6 +40,7 @@ Result<Layer> Layer::of(const PoolNest& nest, Isa isa, const Machine& machine) {
   if (is_pools(nest))
     return invalid("schedule.members", "a family does one pool, not several", "a schedule for each");
   auto other = as_forward_sum(nest);
+  if (auto found = with_single_windows(nest); found && !other) other = std::move(found);
   if (auto found = in_memory_order(other ? *other : nest, isa)) other = std::move(found);
   std::shared_ptr<const PoolNest> ordered;
   if (other) ordered = std::make_shared<const PoolNest>(std::move(*other));

@@ -22,7 +22,8 @@ int fitting_lanes(int64_t count, Isa isa, int working_bytes);
 class Layer {
  public:
   // Errors: those of reduction_facts(). The nest and the machine must outlive the Layer. What it hands out
-  // may be the nest in memory order (ir/schedules/lanes/memory_order.h).
+  // may be another nest that gives the same results: in memory order (ir/schedules/lanes/memory_order.h), or
+  // with other strides of single windows (single_windows.h).
   static Result<Layer> of(const PoolNest& nest, Isa isa, const Machine& machine = generic_machine);
 
   // The same windows over another nest, whose facts are this one's; the nest must outlive the Layer.
@@ -53,7 +54,7 @@ class Layer {
  private:
   Layer(const PoolNest& nest, Isa isa, const Machine& machine);
 
-  std::shared_ptr<const PoolNest> ordered_;  // the nest in memory order, if that is another
+  std::shared_ptr<const PoolNest> ordered_;  // the nest that is done in place of the given one
   const PoolNest* nest_;
   Isa isa_;
   const Machine* machine_;

@@ -115,6 +115,33 @@ TEST(LanesApart, AreTakenWhereNothingLiesNextToEachOther) {
     }
 }
 
+// A gradient's dimension of one window: no position looks at others.
+TEST(LanesApart, SingleWindowsHaveNoNeighbours) {
+  const struct {
+    const char* spec;
+    std::vector<int64_t> strides;
+  } table[] = {
+      {"min_pool2d_backward(float32[2,4,9,17], kernel_size=[3,17], stride=1)", {1, 17}},
+      {"max_pool2d_backward(bfloat16[2,9,7,5]:nhwc, kernel_size=[7,3], stride=1)", {7, 1}},
+      {"avg_pool2d_backward(float32[2,4,9,30], kernel_size=[9,30], stride=2, padding=1, "
+       "count_include_pad=False)",
+       {2, 2}},  // of 2 by 2 windows
+      {"max_pool1d_backward(float32[2,3,31], kernel_size=11, stride=2, dilation=3)", {31}},
+      {"lp_pool1d_backward(float64[2,3,12], kernel_size=12, stride=5)", {12}},
+      {"sum_pool1d_backward(float32[2,3,11], kernel_size=11, stride=3)", {11}},
+      {"max_pool1d_backward(float32[2,3,9], kernel_size=4, stride=7)", {7}},
+  };
+  for (const auto& row : table)
+    for (const IsaInfo& isa : isa_table) {
+      const PoolNest nest = nest_of(row.spec);
+      const auto layer = Layer::of(nest, isa.isa);
+      ASSERT_TRUE(layer) << row.spec;
+      for (size_t d = 0; d < row.strides.size(); ++d)
+        EXPECT_EQ(layer->nest().dims[d].stride, row.strides[d]) << row.spec << " " << isa.text;
+      expect_vectors(row.spec, isa.isa);
+    }
+}
+
 // Rows that lie nearer than columns are done as if they were columns, where vectors can have the gaps in
 // between.
 TEST(LanesApart, AreOfTheNearestDimension) {
