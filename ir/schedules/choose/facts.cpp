@@ -1,0 +1,100 @@
+#include "ir/schedules/choose/facts.h"
+
+#include <algorithm>
+
+#include "ir/schedules/choose/pixels.h"
+#include "ir/schedules/choose/rows.h"
+#include "ir/schedules/lanes/channel_blocks.h"
+#include "ir/schedules/lanes/lanes_apart.h"
+
+namespace pooljit::ir {
+namespace {
+
+constexpr NestDim one_position;
+
+bool all_pools(const PoolNest& nest, auto&& is_one) {
+  return std::ranges::all_of(nest.dims,
+                             [&](const NestDim& dim) { return dim.kind == DimKind::pool && is_one(dim); });
+}
+
+}  // namespace
+
+Facts::Facts(const Layer& layer, LaneUse use, int lanes, bool one_each)
+    : layer(layer),
+      nest(layer.nest()),
+      reduction(layer.facts(use)),
+      lanes(lanes),
+      one_each(one_each),
+      row(nest.dims.back()),
+      down(nest.dims.size() > 1 ? nest.dims[nest.dims.size() - 2] : one_position),
+      channels(nest.channels),
+      vectors(channel_vectors(nest, lanes)),
+      taps(nest.full_taps()),
+      image(layer.image_bytes()),
+      dtype(nest.input.dtype),
+      element(bytes(dtype)),
+      is_f32(dtype == DType::f32),
+      extremes(reduction.is_idempotent),
+      masks(layer.can_mask()),
+      few_registers(has_few_registers(layer)),
+      is_simple(waits_for_loads(nest)),
+      is_rank_2(nest.dims.size() == 2),
+      in_second_cache(is_in_second_cache(layer)),
+      out_of_second(image > 2 * near_bytes / 3),
+      splits_pixels(layer.machine().parts_of_pixels),
+      is_same_dtype(nest.epilogue.empty() && nest.output.dtype == dtype) {}
+
+bool Facts::is_dense() const {
+  return all_pools(nest, [](const NestDim& dim) { return dim.stride == 1; });
+}
+bool Facts::is_strided() const {
+  return all_pools(nest, [](const NestDim& dim) { return dim.stride > 1; });
+}
+bool Facts::is_whole() const {
+  return all_pools(nest, [](const NestDim& dim) { return !has_borders(dim); });
+}
+bool Facts::is_small(int64_t most) const {
+  return all_pools(nest, [&](const NestDim& dim) { return dim.kernel <= most && dim.dilation == 1; });
+}
+
+bool Facts::short_sums() const { return sums_in_short_lanes(layer); }
+
+bool Facts::is_plain() const {
+  return nest.nan == NanRule::propagate && nest.zeros == ZeroRule::any && is_same_dtype &&
+         layer.adjacent_channels() == channels;
+}
+
+bool Facts::fills_half() const {
+  constexpr int wide = 64;
+  const int64_t of_wide = channel_vectors(nest, wide);
+  return layer.most_lanes(LaneUse::fixed) == wide && element == 1 && extremes && !nest.indices &&
+         of_wide <= 2 && 4 * channels <= 3 * of_wide * wide && largest_block(nest) == 1;
+}
+
+int Facts::even_part() const {
+  for (const int part : {8, 4, 3, 2, 1})
+    if (2 * part <= vectors && vectors % part == 0) return part;
+  return 0;
+}
+
+bool Facts::leaves_room(int beside) const {
+  const int each = static_cast<int>(reduction.state_vectors);
+  const int needed = nest.indices ? 5 * beside : one_each ? beside + 4 : 2 * each * beside;
+  const int to_join = channel_stride(nest.input) == 1 ? 0 : 4;  // lanes that lie apart
+  return needed + to_join + extra_registers(nest, reduction) < layer.registers();
+}
+
+bool Facts::holds(int beside) const {
+  Schedule schedule = schedule_of(Family::channels_last, lanes);
+  schedule.own = ChannelsLastFields{.vectors_side_by_side = beside};
+  return has_registers(layer, schedule);
+}
+
+bool Facts::interleaves() const { return !offer_interleaved(layer, 1).schedules.empty(); }
+
+bool Facts::shares_few_columns() const {
+  return nest.dims.size() > 1 && row.stride == 1 && row.dilation == 1 && row.kernel >= 2 && row.kernel <= 3 &&
+         interleaves();
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,91 @@
+// Facts of a layer, and of the vectors that it would be done in: what the conditions of rules.def are made
+// of, by name. All follow from the layer in closed form. What takes longer than a few comparisons is a
+// function, which conditions ask last.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+#include "ir/schedules/choose/offers.h"
+
+namespace pooljit::ir {
+
+// What rows of rules.def answer.
+enum class Question : uint8_t {
+#define QUESTION(name, ...) name,
+#include "ir/schedules/choose/rules.def"
+};
+
+struct Facts {
+  // lanes: of the vectors. one_each: code takes each tap from memory as it is.
+  Facts(const Layer& layer, LaneUse use, int lanes, bool one_each = false);
+
+  const Layer& layer;
+  const PoolNest& nest;
+  const ReductionFacts& reduction;
+  const int lanes;
+  const bool one_each;
+  const NestDim& row;      // along the row
+  const NestDim& down;     // from row to row; where there is one row, a dimension of one position
+  const int64_t channels;  // of the nest
+  const int64_t vectors;   // that hold all channels
+  const int64_t taps;      // of a whole window
+  const int64_t image;     // bytes that the windows of one image may read
+  const int64_t near = near_bytes;
+  const DType dtype;           // of the input
+  const int element;           // its bytes
+  const bool is_f32;           // its dtype is float32
+  const bool extremes;         // a tap may be taken twice
+  const bool masks;            // loads and stores of elements can be masked
+  const bool few_registers;    // they do not hold what several vectors of windows share
+  const bool is_simple;        // maxima, sums, averages and products without anything else
+  const bool is_rank_2;        // two dimensions
+  const bool in_second_cache;  // the first cache does not hold the image, and the second does
+  const bool out_of_second;    // the second cache does not hold the image together with what is stored
+  const bool splits_pixels;    // the machine's parts_of_pixels
+  const bool is_same_dtype;    // results have the input's dtype, without an epilogue
+
+  // Bytes of the instruction set's vectors.
+  int vector_bytes() const { return info(layer.isa()).vector_bytes; }
+  // Windows that move by one in each dimension.
+  bool is_dense() const;
+  // Windows that move by more than one in each dimension.
+  bool is_strided() const;
+  // No window reaches beyond the image, in any dimension.
+  bool is_whole() const;
+  // Windows of at most so many positions in each dimension, without gaps.
+  bool is_small(int64_t most) const;
+  // Bytes are added in lanes of 16 bits.
+  bool short_sums() const;
+  // 32 registers hold a value and a loaded tap of so many vectors of elements of 4 bytes.
+  bool takes_sixteen() const { return !few_registers && is_f32 && nest.epilogue.empty(); }
+  // NaN, zeros, dtype and channels are the usual ones.
+  bool is_plain() const;
+  // One or two of the widest vectors of bytes, of which the pixel fills at most three quarters.
+  bool fills_half() const;
+  // The most vectors of 8, 4, 3, 2 and 1 that are an equal part of all.
+  int even_part() const;
+  // So many vectors of channels side by side leave each state about as many registers as it takes.
+  bool leaves_room(int beside) const;
+  // The registers hold so many vectors of channels side by side, window by window.
+  bool holds(int beside) const;
+  // interleaved offers a schedule.
+  bool interleaves() const;
+  // Rows of windows of two or three columns that move by one, which interleaved takes for all channels at
+  // once, sharing what they have in common.
+  bool shares_few_columns() const;
+
+  // What the first row says whose condition holds; if there is none, what the question says.
+  int64_t answer(Question question) const;
+  bool says(Question question) const { return answer(question) != 0; }
+  // The sentence of the first row whose condition holds: which other family does the layer better.
+  std::string_view left(Question question) const;
+
+ private:
+#define RULE(question, name, ...) int64_t rule_##name() const;
+#include "ir/schedules/choose/rules.def"
+  friend struct RuleTable;
+};
+
+}  // namespace pooljit::ir

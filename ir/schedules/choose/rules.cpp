@@ -1,0 +1,74 @@
+#include "ir/schedules/choose/rules.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
+
+#include "ir/schedules/choose/pixels.h"
+#include "ir/schedules/choose/rows.h"
+#include "ir/schedules/lanes/channel_blocks.h"
+
+namespace pooljit::ir {
+namespace {
+
+constexpr int64_t does_not_apply = std::numeric_limits<int64_t>::min();
+
+constexpr int64_t otherwise[] = {
+#define QUESTION(name, answer, meaning) answer,
+#include "ir/schedules/choose/rules.def"
+};
+
+std::atomic<const Rule*> left_out = nullptr;
+
+}  // namespace
+
+#define RULE(question, name, condition, answer, evidence) \
+  int64_t Facts::rule_##name() const { return (condition) ? int64_t{answer} : does_not_apply; }
+#include "ir/schedules/choose/rules.def"
+
+struct RuleTable {
+  static constexpr Rule rows[] = {
+#define RULE(question, name, condition, answer, evidence) \
+  {Question::question, #name, "", evidence, &Facts::rule_##name},
+#define LEFT(question, name, condition, sentence, evidence) \
+  {Question::question, #name, sentence, evidence, &Facts::rule_##name},
+#include "ir/schedules/choose/rules.def"
+  };
+  // Where the rows of a question begin; those of one follow each other.
+  static constexpr auto begins = [] {
+    std::array<size_t, std::size(otherwise) + 1> begins = {};
+    for (const Rule& row : rows) ++begins[static_cast<size_t>(row.question) + 1];
+    for (size_t i = 1; i < begins.size(); ++i) begins[i] += begins[i - 1];
+    return begins;
+  }();
+  static_assert(std::ranges::is_sorted(rows, {}, &Rule::question));
+
+  // The first row that applies, and what it says.
+  static std::pair<const Rule*, int64_t> first(const Facts& facts, Question question) {
+    const Rule* const none = left_out.load(std::memory_order_relaxed);
+    const auto index = static_cast<size_t>(question);
+    for (const Rule* row = rows + begins[index]; row != rows + begins[index + 1]; ++row)
+      if (const int64_t said = (facts.*row->answer)(); said != does_not_apply && row != none)
+        return {row, said};
+    return {nullptr, otherwise[index]};
+  }
+};
+
+std::span<const Rule> rules() { return RuleTable::rows; }
+
+bool leave_out_rule(std::string_view name) {
+  const auto row = std::ranges::find(RuleTable::rows, name, &Rule::name);
+  if (row == std::end(RuleTable::rows)) return false;
+  left_out = row;
+  return true;
+}
+
+int64_t Facts::answer(Question question) const { return RuleTable::first(*this, question).second; }
+
+std::string_view Facts::left(Question question) const {
+  const Rule* const row = RuleTable::first(*this, question).first;
+  return row ? row->sentence : std::string_view();
+}
+
+}  // namespace pooljit::ir
