@@ -47,7 +47,8 @@ std::vector<Schedule> channels_last_schedules(const Layer& layer, int lanes, siz
   Schedule schedule = schedule_of(Family::channels_last, lanes);
   auto& own = std::get<ChannelsLastFields>(schedule.own);
   using Scan = ChannelsLastFields::Scan;
-  const Facts facts(layer, channels_last_family.lanes, lanes, lanes > 1 && takes_from_memory(nest));
+  Facts facts(layer, channels_last_family.lanes, lanes);
+  facts.one_each = lanes > 1 && takes_from_memory(nest);
   const std::vector<Scan> scans = scans_of(facts);
   std::vector<Schedule> found;
   const auto add = [&](Scan scan, int64_t beside) {

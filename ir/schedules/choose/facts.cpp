@@ -4,6 +4,7 @@
 
 #include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
+#include "ir/schedules/families/channels_last_strips.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lanes/lanes_apart.h"
 
@@ -19,17 +20,19 @@ bool all_pools(const PoolNest& nest, auto&& is_one) {
 
 }  // namespace
 
-Facts::Facts(const Layer& layer, LaneUse use, int lanes, bool one_each)
+Facts::Facts(const Layer& layer, LaneUse use, int lanes)
     : layer(layer),
       nest(layer.nest()),
       reduction(layer.facts(use)),
       lanes(lanes),
-      one_each(one_each),
+      lane_bytes(layer.lane_bytes(use)),
       row(nest.dims.back()),
       down(nest.dims.size() > 1 ? nest.dims[nest.dims.size() - 2] : one_position),
       channels(nest.channels),
       vectors(channel_vectors(nest, lanes)),
+      pixel(channels * bytes(nest.input.dtype)),
       taps(nest.full_taps()),
+      kernel(std::min(row.kernel, down.kernel)),
       image(layer.image_bytes()),
       dtype(nest.input.dtype),
       element(bytes(dtype)),
@@ -55,6 +58,33 @@ bool Facts::is_whole() const {
 }
 bool Facts::is_small(int64_t most) const {
   return all_pools(nest, [&](const NestDim& dim) { return dim.kernel <= most && dim.dilation == 1; });
+}
+
+int64_t Facts::whole_rows() const {
+  const Interior whole = interior(down);
+  return whole.end - whole.begin;
+}
+
+bool Facts::are_far_pixels() const {
+  return are_pixels() && (element > 1 || 2 * given->nest().channels >= lanes) && prefers_whole_rows(*given);
+}
+
+int64_t Facts::crowded() const {
+  if (layer.machine().crowded_row == 0) return 0;
+  const int64_t apart = nest.input.strides.back() * element;
+  return (apart & -apart) * row.input;
+}
+
+bool Facts::meet(int64_t apart) const {
+  const auto each = [&](const View& view) { return view.strides.back() * bytes(view.dtype) % apart == 0; };
+  return layer.machine().crowded_row > 0 && (each(nest.input) || each(nest.output));
+}
+
+bool Facts::rolls_beside(int beside) const { return can_roll(nest, reduction, layer.isa(), beside); }
+
+bool Facts::rolls_rows() const {
+  const std::vector<Schedule> rows = offer_row_passes(layer, 1).schedules;
+  return !rows.empty() && !takes_passes(rows[0]);
 }
 
 bool Facts::short_sums() const { return sums_in_short_lanes(layer); }

@@ -5,11 +5,19 @@
 
 #include <bit>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 #include "ir/schedules/choose/offers.h"
 
 namespace pooljit::ir {
+
+// An answer that is an order of numbers: the first is the best.
+constexpr int64_t order(std::initializer_list<int> numbers) {
+  int64_t packed = 0;
+  for (size_t i = numbers.size(); i-- > 0;) packed = packed << 8 | numbers.begin()[i];
+  return packed;
+}
 
 // What rows of rules.def answer.
 enum class Question : uint8_t {
@@ -18,19 +26,25 @@ enum class Question : uint8_t {
 };
 
 struct Facts {
-  // lanes: of the vectors. one_each: code takes each tap from memory as it is.
-  Facts(const Layer& layer, LaneUse use, int lanes, bool one_each = false);
+  // lanes: of the vectors.
+  Facts(const Layer& layer, LaneUse use, int lanes);
+  Facts(const Facts&) = delete;
+  using enum Question;
 
   const Layer& layer;
+  const Layer* given = &layer;  // the layer that was asked for, where `layer` has its pixels as rows
+  bool one_each = false;        // channels_last's code takes each tap from memory as it is
   const PoolNest& nest;
   const ReductionFacts& reduction;
   const int lanes;
-  const bool one_each;
+  const int lane_bytes;    // of the widest lane
   const NestDim& row;      // along the row
   const NestDim& down;     // from row to row; where there is one row, a dimension of one position
   const int64_t channels;  // of the nest
   const int64_t vectors;   // that hold all channels
+  const int64_t pixel;     // bytes of all channels
   const int64_t taps;      // of a whole window
+  const int64_t kernel;    // the lesser of those along the row and down
   const int64_t image;     // bytes that the windows of one image may read
   const int64_t near = near_bytes;
   const DType dtype;           // of the input
@@ -60,6 +74,27 @@ struct Facts {
   bool short_sums() const;
   // 32 registers hold a value and a loaded tap of so many vectors of elements of 4 bytes.
   bool takes_sixteen() const { return !few_registers && is_f32 && nest.epilogue.empty(); }
+  // The given layer's channels lie along the row.
+  bool are_pixels() const { return given->nest().channels > channels; }
+  // There is one row.
+  bool is_row() const { return nest.dims.size() == 1; }
+  // Rows of outputs whose windows lie inside the image.
+  int64_t whole_rows() const;
+  // Rows of pixels of images that outgrow a core's own caches are read whole.
+  bool are_far_pixels() const;
+  // Bytes of a row of pixels that lie in the sets of a cache that few others share: pixels whose distance is
+  // a multiple of a large power of two begin in few sets. The longer the row, the more of its lines, which
+  // what rolls along it needs again for the next row, push each other out. 0 where it was not seen.
+  int64_t crowded() const;
+  // Pixels of the input or output lie a multiple of so many bytes apart, so that all begin in few sets of the
+  // caches, on a machine where it was seen. Then others wait for lines that were there before, and the more
+  // of each pixel is taken at a time the better.
+  bool meet(int64_t apart) const;
+  // channels_last rolls so many vectors side by side.
+  bool rolls_beside(int beside) const;
+  // row_passes offers a schedule; one that does not go by passes.
+  bool passes_rows() const { return !offer_row_passes(layer, 1).schedules.empty(); }
+  bool rolls_rows() const;
   // NaN, zeros, dtype and channels are the usual ones.
   bool is_plain() const;
   // One or two of the widest vectors of bytes, of which the pixel fills at most three quarters.

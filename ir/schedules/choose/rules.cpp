@@ -15,11 +15,11 @@ namespace {
 constexpr int64_t does_not_apply = std::numeric_limits<int64_t>::min();
 
 constexpr int64_t otherwise[] = {
-#define QUESTION(name, answer, meaning) answer,
+#define QUESTION(name, answer, ...) answer,
 #include "ir/schedules/choose/rules.def"
 };
 
-std::atomic<const Rule*> left_out = nullptr;
+std::atomic<const ChooserRule*> left_out = nullptr;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ std::atomic<const Rule*> left_out = nullptr;
 #include "ir/schedules/choose/rules.def"
 
 struct RuleTable {
-  static constexpr Rule rows[] = {
+  static constexpr ChooserRule rows[] = {
 #define RULE(question, name, condition, answer, evidence) \
   {Question::question, #name, "", evidence, &Facts::rule_##name},
 #define LEFT(question, name, condition, sentence, evidence) \
@@ -38,27 +38,27 @@ struct RuleTable {
   // Where the rows of a question begin; those of one follow each other.
   static constexpr auto begins = [] {
     std::array<size_t, std::size(otherwise) + 1> begins = {};
-    for (const Rule& row : rows) ++begins[static_cast<size_t>(row.question) + 1];
+    for (const ChooserRule& row : rows) ++begins[static_cast<size_t>(row.question) + 1];
     for (size_t i = 1; i < begins.size(); ++i) begins[i] += begins[i - 1];
     return begins;
   }();
-  static_assert(std::ranges::is_sorted(rows, {}, &Rule::question));
+  static_assert(std::ranges::is_sorted(rows, {}, &ChooserRule::question));
 
   // The first row that applies, and what it says.
-  static std::pair<const Rule*, int64_t> first(const Facts& facts, Question question) {
-    const Rule* const none = left_out.load(std::memory_order_relaxed);
+  static std::pair<const ChooserRule*, int64_t> first(const Facts& facts, Question question) {
+    const ChooserRule* const none = left_out.load(std::memory_order_relaxed);
     const auto index = static_cast<size_t>(question);
-    for (const Rule* row = rows + begins[index]; row != rows + begins[index + 1]; ++row)
+    for (const ChooserRule* row = rows + begins[index]; row != rows + begins[index + 1]; ++row)
       if (const int64_t said = (facts.*row->answer)(); said != does_not_apply && row != none)
         return {row, said};
     return {nullptr, otherwise[index]};
   }
 };
 
-std::span<const Rule> rules() { return RuleTable::rows; }
+std::span<const ChooserRule> rules() { return RuleTable::rows; }
 
 bool leave_out_rule(std::string_view name) {
-  const auto row = std::ranges::find(RuleTable::rows, name, &Rule::name);
+  const auto row = std::ranges::find(RuleTable::rows, name, &ChooserRule::name);
   if (row == std::end(RuleTable::rows)) return false;
   left_out = row;
   return true;
@@ -67,7 +67,7 @@ bool leave_out_rule(std::string_view name) {
 int64_t Facts::answer(Question question) const { return RuleTable::first(*this, question).second; }
 
 std::string_view Facts::left(Question question) const {
-  const Rule* const row = RuleTable::first(*this, question).first;
+  const ChooserRule* const row = RuleTable::first(*this, question).first;
   return row ? row->sentence : std::string_view();
 }
 

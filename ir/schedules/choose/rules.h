@@ -9,13 +9,13 @@
 
 namespace pooljit::ir {
 
-struct Rule {
+struct ChooserRule {
   Question question;
   std::string_view name, sentence, evidence;
   int64_t (Facts::*answer)() const;
 };
 
-std::span<const Rule> rules();
+std::span<const ChooserRule> rules();
 
 // From now on the row of that name never applies, in this process; for bench/choose/judge. False if there is
 // none.
