@@ -76,6 +76,8 @@ struct Facts {
   bool takes_sixteen() const { return !few_registers && is_f32 && nest.epilogue.empty(); }
   // The given layer's channels lie along the row.
   bool are_pixels() const { return given->nest().channels > channels; }
+  // Integers of 8 bits.
+  bool is_byte() const { return dtype == DType::u8 || dtype == DType::i8; }
   // There is one row.
   bool is_row() const { return nest.dims.size() == 1; }
   // Rows of outputs whose windows lie inside the image.
