@@ -85,7 +85,7 @@ std::vector<Schedule> channels_last_schedules(const Layer& layer, int lanes, siz
         if (beside == 8 && (scan != Scan::windows || eight == 0)) continue;
         if (scan == Scan::windows && (beside == part || (beside == 4 && !four))) continue;
         const bool takes_all = beside == 8 && eight == 2;
-        if (beside == 1 || (beside < 2 * facts.vectors && (takes_all || facts.leaves_room(beside))))
+        if (beside == 1 || (beside < 2 * facts.vectors() && (takes_all || facts.leaves_room(beside))))
           add(scan, beside);
       }
   };

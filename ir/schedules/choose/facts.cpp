@@ -23,16 +23,17 @@ bool all_pools(const PoolNest& nest, auto&& is_one) {
 Facts::Facts(const Layer& layer, LaneUse use, int lanes)
     : layer(layer),
       nest(layer.nest()),
+      use(use),
       reduction(layer.facts(use)),
       lanes(lanes),
       lane_bytes(layer.lane_bytes(use)),
       row(nest.dims.back()),
       down(nest.dims.size() > 1 ? nest.dims[nest.dims.size() - 2] : one_position),
       channels(nest.channels),
-      vectors(channel_vectors(nest, lanes)),
       pixel(channels * bytes(nest.input.dtype)),
       taps(nest.full_taps()),
       kernel(std::min(row.kernel, down.kernel)),
+      plane(layer.image_bytes() / channels),
       image(layer.image_bytes()),
       dtype(nest.input.dtype),
       element(bytes(dtype)),
@@ -56,9 +57,10 @@ bool Facts::is_strided() const {
 bool Facts::is_whole() const {
   return all_pools(nest, [](const NestDim& dim) { return !has_borders(dim); });
 }
-bool Facts::is_small(int64_t most) const {
-  return all_pools(nest, [&](const NestDim& dim) { return dim.kernel <= most && dim.dilation == 1; });
+bool Facts::is_compact() const {
+  return all_pools(nest, [](const NestDim& dim) { return dim.dilation == 1; });
 }
+int64_t Facts::most_kernel() const { return std::ranges::max(nest.dims, {}, &NestDim::kernel).kernel; }
 
 int64_t Facts::whole_rows() const {
   const Interior whole = interior(down);
@@ -103,7 +105,7 @@ bool Facts::fills_half() const {
 
 int Facts::even_part() const {
   for (const int part : {8, 4, 3, 2, 1})
-    if (2 * part <= vectors && vectors % part == 0) return part;
+    if (2 * part <= vectors() && vectors() % part == 0) return part;
   return 0;
 }
 

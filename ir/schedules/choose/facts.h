@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "ir/schedules/choose/offers.h"
+#include "ir/schedules/windows/stretch.h"
 
 namespace pooljit::ir {
 
@@ -34,17 +35,19 @@ struct Facts {
   const Layer& layer;
   const Layer* given = &layer;  // the layer that was asked for, where `layer` has its pixels as rows
   bool one_each = false;        // channels_last's code takes each tap from memory as it is
+  bool pairs = false;           // whole_planes' code takes bytes in pairs
   const PoolNest& nest;
+  const LaneUse use;
   const ReductionFacts& reduction;
-  const int lanes;
+  int lanes;
   const int lane_bytes;    // of the widest lane
   const NestDim& row;      // along the row
   const NestDim& down;     // from row to row; where there is one row, a dimension of one position
   const int64_t channels;  // of the nest
-  const int64_t vectors;   // that hold all channels
   const int64_t pixel;     // bytes of all channels
   const int64_t taps;      // of a whole window
   const int64_t kernel;    // the lesser of those along the row and down
+  const int64_t plane;     // bytes of one channel
   const int64_t image;     // bytes that the windows of one image may read
   const int64_t near = near_bytes;
   const DType dtype;           // of the input
@@ -62,14 +65,25 @@ struct Facts {
 
   // Bytes of the instruction set's vectors.
   int vector_bytes() const { return info(layer.isa()).vector_bytes; }
+  // That hold all channels.
+  int64_t vectors() const { return ceil_div(channels, lanes); }
+  // The smallest power of two that is at least `count`, at most the lanes of a vector.
+  int fitting(int64_t count) const { return layer.fitting_lanes(use, count); }
+  // Of a plane.
+  int64_t outputs() const { return down.output * row.output; }
+  // A row of the input is one strip, or as few as may be: bytes that are left over cost less than lanes that
+  // stay idle.
+  int lanes_of_row() const { return fitting(row.input - (lane_bytes == 1 ? row.input / 16 : 0)); }
   // Windows that move by one in each dimension.
   bool is_dense() const;
   // Windows that move by more than one in each dimension.
   bool is_strided() const;
   // No window reaches beyond the image, in any dimension.
   bool is_whole() const;
-  // Windows of at most so many positions in each dimension, without gaps.
-  bool is_small(int64_t most) const;
+  // Windows without gaps.
+  bool is_compact() const;
+  // The longest of a window's extents.
+  int64_t most_kernel() const;
   // Bytes are added in lanes of 16 bits.
   bool short_sums() const;
   // 32 registers hold a value and a loaded tap of so many vectors of elements of 4 bytes.

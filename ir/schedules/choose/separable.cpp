@@ -23,7 +23,7 @@ Offer offer_pieces(const Facts& facts, Schedule schedule) {
   Offer offer;
   for (const int beside : {4, 2, 1}) {
     schedule.own = SeparableFields{.vectors_side_by_side = beside, .scan = SeparableFields::Scan::van_herk};
-    if ((beside == 1 || beside < 2 * facts.vectors) && check(facts.layer, schedule))
+    if ((beside == 1 || beside < 2 * facts.vectors()) && check(facts.layer, schedule))
       offer.schedules.push_back(schedule);
   }
   return offer;
@@ -53,7 +53,7 @@ Offer offer_separable(const Layer& layer, size_t most) {
   const auto add = [&](Scan scan, std::initializer_list<int> numbers) {
     for (const int beside : numbers) {
       schedule.own = SeparableFields{.vectors_side_by_side = beside, .scan = scan};
-      if (offer.schedules.size() >= most || (beside > 1 && beside >= 2 * facts.vectors)) continue;
+      if (offer.schedules.size() >= most || (beside > 1 && beside >= 2 * facts.vectors())) continue;
       if (scan == Scan::van_herk && beside > 1 && lines_bytes * beside > most_lines_bytes) continue;
       if (check(layer, schedule)) offer.schedules.push_back(schedule);
     }
