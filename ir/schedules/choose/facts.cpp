@@ -62,6 +62,18 @@ bool Facts::is_compact() const {
 }
 int64_t Facts::most_kernel() const { return std::ranges::max(nest.dims, {}, &NestDim::kernel).kernel; }
 
+double Facts::usual_share() const {
+  double share = 1;
+  for (const NestDim& dim : nest.dims) {
+    const std::vector<Run> all = runs(dim);
+    const int64_t usual = usual_taps(dim, all);
+    int64_t outputs = 0;
+    for (const Run& run : all) outputs += run.window.taps == usual ? run.outputs() : 0;
+    share *= double(outputs) / double(dim.output);
+  }
+  return share;
+}
+
 int64_t Facts::whole_rows() const {
   const Interior whole = interior(down);
   return whole.end - whole.begin;

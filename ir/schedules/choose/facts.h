@@ -36,6 +36,9 @@ struct Facts {
   const Layer* given = &layer;  // the layer that was asked for, where `layer` has its pixels as rows
   bool one_each = false;        // channels_last's code takes each tap from memory as it is
   bool pairs = false;           // whole_planes' code takes bytes in pairs
+  // window_rows: what counts as a row of a window and of outputs; each window of a row has code of its own.
+  int64_t row_taps = 0, row_outputs = 0;
+  bool unlike = false;
   const PoolNest& nest;
   const LaneUse use;
   const ReductionFacts& reduction;
@@ -88,6 +91,10 @@ struct Facts {
   bool short_sums() const;
   // 32 registers hold a value and a loaded tap of so many vectors of elements of 4 bytes.
   bool takes_sixteen() const { return !few_registers && is_f32 && nest.epilogue.empty(); }
+  // Halves, and bytes in lanes of 16 bits, of images that wait for memory.
+  bool are_far_short_lanes() const { return image >= near && (element == 2 || short_sums()); }
+  // The share of windows that have the usual taps.
+  double usual_share() const;
   // The given layer's channels lie along the row.
   bool are_pixels() const { return given->nest().channels > channels; }
   // Integers of 8 bits.

@@ -7,6 +7,7 @@
 
 #include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
+#include "ir/schedules/families/window_rows.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 
 namespace pooljit::ir {

@@ -4,40 +4,15 @@
 #include <algorithm>
 #include <bit>
 
-#include "ir/schedules/choose/offers.h"
-#include "ir/schedules/choose/pixels.h"
-#include "ir/schedules/choose/rows.h"
+#include "ir/schedules/choose/facts.h"
 #include "ir/schedules/lanes/lanes_apart.h"
 
 namespace pooljit::ir {
 namespace {
 
-// A row of a window has so many times more taps than there are outputs in a row.
-constexpr int64_t taps_per_output = 2;
-// Windows that have code of their own, are as long as this or so many times longer than a row has outputs,
-// beat what else there is by 1 to 28 times.
-struct LeastUnlike {
-  int64_t taps, taps_per_output;
-};
-// Where lanes cannot be masked off, others are often left with one.
-LeastUnlike least_unlike(const Layer& layer, bool is_idempotent) {
-  if (!layer.can_mask()) return {8, 2};
-  return {is_idempotent ? 13 : 16, 4};
-}
-// More unlike windows than that have much code, which pays where they are long.
-constexpr int64_t many_windows = 16, least_taps_of_many = 48;
 constexpr int64_t most_together = 8;
-// With indices the lanes of a window are joined in the time of so many vectors of taps. 19 columns of float32
-// with 16 lanes take 1.3 times as long as by vectors of two outputs, 12 x 12 of uint8 0.7 of eight.
-constexpr int64_t vectors_to_join = 4;
 
 bool is_idempotent(const Layer& layer) { return layer.facts(window_rows_family.lanes).is_idempotent; }
-
-// How many windows may be taken together: the first cache needs nothing in advance, and memory decides alone.
-int64_t near_windows(const Layer& layer) {
-  const int64_t window_bytes = layer.nest().full_taps() * bytes(layer.nest().input.dtype);
-  return is_in_second_cache(layer) ? std::max<int64_t>(1, near_step_bytes / window_bytes) : most_together;
-}
 
 // Without masks a vector of more lanes than there are taps falls into pieces; places need a tap in each lane.
 int lanes_of_taps(const Layer& layer, int64_t taps) {
@@ -53,9 +28,10 @@ int lanes_of_taps(const Layer& layer, int64_t taps) {
 std::vector<Schedule> together(const Layer& layer, Schedule schedule) {
   std::vector<Schedule> found;
   const int64_t outputs = joined_row_outputs(layer);
+  const int64_t near =
+      Facts(layer, window_rows_family.lanes, schedule.lanes).answer(Question::window_rows_together);
   const int64_t count =
-      outputs > 1 ? outputs
-                  : std::min({layer.nest().channels, most_windows_together(layer), near_windows(layer)});
+      outputs > 1 ? outputs : std::min({layer.nest().channels, most_windows_together(layer), near});
   if (count < 2 || count > most_together) return found;
   std::get<WindowRowsFields>(schedule.own).windows_together =
       static_cast<int>(outputs > 1 ? count : std::bit_floor(static_cast<uint64_t>(count)));
@@ -109,20 +85,12 @@ Offer offer_window_rows(const Layer& layer, size_t) {
   schedule.lanes = lanes_of_taps(layer, taps);
   if (!can_take_window_rows(layer, schedule.lanes)) return {};
   if (holds_lanes_apart(layer.nest(), schedule)) return {{}, "taps of a row lie apart"};
-  const int64_t outputs = joined_row_outputs(layer);
-  const NestDim& row = layer.nest().dims.back();
-  const bool share_taps = outputs > 1 && row.kind == DimKind::pool && 2 * row.stride <= row.kernel;
-  const LeastUnlike least = least_unlike(layer, is_idempotent(layer));
-  const bool are_unlike = are_row_windows_unlike(layer);
-  const int64_t least_taps =
-      outputs > many_windows ? least_taps_of_many : std::min(least.taps, least.taps_per_output * outputs);
-  const bool are_short = are_unlike ? share_taps || taps < least_taps
-                                    : taps < taps_per_output * outputs && !are_windows_far_apart(layer);
-  if (are_short) return {{}, "windows are short and many: vectors of outputs"};
-  if (has_places(layer.nest()) && (outputs > 1 || !layer.nest().indices) && !are_windows_far_apart(layer) &&
-      layer.nest().full_taps() < vectors_to_join * schedule.lanes)
-    return {{}, "lanes and their places are joined once a window: vectors of outputs"};
-  return {all_tails_of(layer, schedule, taps, are_unlike)};
+  Facts facts(layer, window_rows_family.lanes, schedule.lanes);
+  facts.row_taps = taps;
+  facts.row_outputs = joined_row_outputs(layer);
+  facts.unlike = are_row_windows_unlike(layer);
+  if (const auto better = facts.left(Question::window_rows_left); !better.empty()) return {{}, better};
+  return {all_tails_of(layer, schedule, taps, facts.unlike)};
 }
 
 std::vector<Schedule> window_rows_schedules(const Layer& layer) {
