@@ -27,7 +27,7 @@ bool takes_from_memory(const PoolNest& nest) {
 std::vector<ChannelsLastFields::Scan> scans_of(const Facts& facts) {
   using Scan = ChannelsLastFields::Scan;
   std::vector scans = {Scan::rolling, Scan::windows};
-  if (prefers_strips(facts.layer)) scans.insert(scans.begin(), Scan::strips);
+  if (facts.says(Question::strips_first)) scans.insert(scans.begin(), Scan::strips);
   if (facts.says(Question::channels_last_windows)) std::swap(scans.front(), scans.back());
   return scans;
 }

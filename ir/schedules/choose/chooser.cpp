@@ -11,8 +11,7 @@
 #include "ir/cost.h"
 #include "ir/passes/pipeline.h"
 #include "ir/schedule_fields.h"
-#include "ir/schedules/choose/pixels.h"
-#include "ir/schedules/choose/rows.h"
+#include "ir/schedules/choose/facts.h"
 #include "ir/schedules/families/window_rows.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lanes/lanes_apart.h"
@@ -33,8 +32,7 @@ constexpr MakeOffer offers[] = {
 // families do in their place; a quarter of them less than shuffling strided rows of pixels.
 int filled_channels(const Layer& layer, const Schedule& schedule) {
   const int64_t vectors = (layer.nest().channels + schedule.lanes - 1) / schedule.lanes;
-  const bool are_strided =
-      layer.nest().dims.back().stride > 1 && layer.can_mask() && !sums_in_short_lanes(layer);
+  const bool are_strided = layer.nest().dims.back().stride > 1 && layer.can_mask() && !short_sums(layer);
   const int64_t filled = layer.nest().channels / vectors, parts = are_strided ? 4 : 5;
   return parts * filled >= (parts - 1) * int64_t{schedule.lanes} ? schedule.lanes : static_cast<int>(filled);
 }
@@ -50,10 +48,9 @@ int counted(const Layer& layer, Family family, bool takes_taps_in_place, int lan
   const bool are_strided_halves = row.stride > 1 && nest.channels < layer.most_lanes(LaneUse::fixed) &&
                                   layer.lane_bytes(LaneUse::moved) == 2 * layer.lane_bytes(LaneUse::fixed);
   const bool is_tap_by_tap = takes_taps_in_place && row.kernel > few_columns;
-  if (info(family).lanes != LaneUse::moved || is_tap_by_tap ||
-      !(sums_in_short_lanes(layer) || are_strided_halves))
+  if (info(family).lanes != LaneUse::moved || is_tap_by_tap || !(short_sums(layer) || are_strided_halves))
     return lanes;
-  return 2 * lanes - (prefers_whole_rows(layer) ? 0 : 1);
+  return 2 * lanes - (says(layer, Question::whole_rows_first) ? 0 : 1);
 }
 
 bool takes_taps_in_place(const Schedule& schedule) {
@@ -73,9 +70,9 @@ int filled_lanes(const Layer& layer, const Schedule& schedule) {
   constexpr int few_lanes = 4;
   // It takes shorter vectors where rows of bytes are short, or are added, but others take such windows tap by
   // tap.
-  if (schedule.family() == Family::row_passes && bytes(layer.nest().input.dtype) == 1 &&
-      !sums_in_short_lanes(layer))
-    return prefers_whole_rows(layer) ? info(layer.isa()).vector_bytes : layer.most_lanes(LaneUse::moved);
+  if (schedule.family() == Family::row_passes && bytes(layer.nest().input.dtype) == 1 && !short_sums(layer))
+    return says(layer, Question::whole_rows_first) ? info(layer.isa()).vector_bytes
+                                                   : layer.most_lanes(LaneUse::moved);
   // Where elements cannot be masked, others take borders and the ends of rows output by output.
   const bool takes_borders =
       schedule.family() == Family::row_passes || schedule.family() == Family::whole_planes;

@@ -7,6 +7,8 @@
 #include "ir/schedules/families/channels_last_strips.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lanes/lanes_apart.h"
+#include "ir/schedules/lowering/row_family.h"
+#include "ir/schedules/lowering/row_rules.h"
 
 namespace pooljit::ir {
 namespace {
@@ -57,6 +59,9 @@ bool Facts::is_strided() const {
 bool Facts::is_whole() const {
   return all_pools(nest, [](const NestDim& dim) { return !has_borders(dim); });
 }
+bool Facts::are_pools() const {
+  return all_pools(nest, [](const NestDim&) { return true; });
+}
 bool Facts::is_compact() const {
   return all_pools(nest, [](const NestDim& dim) { return dim.dilation == 1; });
 }
@@ -80,7 +85,7 @@ int64_t Facts::whole_rows() const {
 }
 
 bool Facts::are_far_pixels() const {
-  return are_pixels() && (element > 1 || 2 * given->nest().channels >= lanes) && prefers_whole_rows(*given);
+  return are_pixels() && (element > 1 || 2 * given->channels >= lanes) && given->says(whole_rows_first);
 }
 
 int64_t Facts::crowded() const {
@@ -94,14 +99,27 @@ bool Facts::meet(int64_t apart) const {
   return layer.machine().crowded_row > 0 && (each(nest.input) || each(nest.output));
 }
 
-bool Facts::rolls_beside(int beside) const { return can_roll(nest, reduction, layer.isa(), beside); }
+bool Facts::fills_borders() const {
+  const auto whole = static_cast<int>(std::bit_floor(static_cast<uint64_t>(row.output)));
+  const int fits = ir::fitting_lanes(row.output, layer.isa(), layer.facts(LaneUse::moved).working_bytes);
+  return can_fill_borders(nest, layer.isa(), std::min(whole, fits));
+}
+
+bool Facts::rolls_row(int of_lanes, int beside) const {
+  const Schedule schedule{
+      .own = ChannelsFirstFields{{.vectors_side_by_side = beside, .scan = RowFields::Scan::rolling}},
+      .lanes = of_lanes};
+  return RowRules(nest, schedule, layer.isa(), layer.facts(LaneUse::moved)).can_roll();
+}
+
+bool Facts::rolls_beside(int beside) const {
+  return can_roll(nest, layer.facts(LaneUse::fixed), layer.isa(), beside);
+}
 
 bool Facts::rolls_rows() const {
   const std::vector<Schedule> rows = offer_row_passes(layer, 1).schedules;
   return !rows.empty() && !takes_passes(rows[0]);
 }
-
-bool Facts::short_sums() const { return sums_in_short_lanes(layer); }
 
 bool Facts::is_plain() const {
   return nest.nan == NanRule::propagate && nest.zeros == ZeroRule::any && is_same_dtype &&

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "ir/schedules/choose/offers.h"
+#include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/windows/stretch.h"
 
 namespace pooljit::ir {
@@ -33,9 +34,9 @@ struct Facts {
   using enum Question;
 
   const Layer& layer;
-  const Layer* given = &layer;  // the layer that was asked for, where `layer` has its pixels as rows
-  bool one_each = false;        // channels_last's code takes each tap from memory as it is
-  bool pairs = false;           // whole_planes' code takes bytes in pairs
+  const Facts* given = this;  // of the layer that was asked for, where `layer` has its pixels as rows
+  bool one_each = false;      // channels_last's code takes each tap from memory as it is
+  bool pairs = false;         // whole_planes' code takes bytes in pairs
   // window_rows: what counts as a row of a window and of outputs; each window of a row has code of its own.
   int64_t row_taps = 0, row_outputs = 0;
   bool unlike = false;
@@ -88,15 +89,25 @@ struct Facts {
   // The longest of a window's extents.
   int64_t most_kernel() const;
   // Bytes are added in lanes of 16 bits.
-  bool short_sums() const;
+  bool short_sums() const { return ir::short_sums(layer); }
   // 32 registers hold a value and a loaded tap of so many vectors of elements of 4 bytes.
   bool takes_sixteen() const { return !few_registers && is_f32 && nest.epilogue.empty(); }
   // Halves, and bytes in lanes of 16 bits, of images that wait for memory.
   bool are_far_short_lanes() const { return image >= near && (element == 2 || short_sums()); }
   // The share of windows that have the usual taps.
   double usual_share() const;
+  // Bytes of an image and its results.
+  int64_t moved() const { return moved_bytes(nest); }
+  // All dimensions are those of a pool.
+  bool are_pools() const;
+  // Vectors that hold a row of outputs.
+  int64_t row_vectors() const { return ceil_div(row.output, lanes); }
+  // channels_first fills the borders of a row of maxima.
+  bool fills_borders() const;
+  // channels_first rolls so many vectors of so many lanes side by side.
+  bool rolls_row(int of_lanes, int beside) const;
   // The given layer's channels lie along the row.
-  bool are_pixels() const { return given->nest().channels > channels; }
+  bool are_pixels() const { return given->channels > channels; }
   // Integers of 8 bits.
   bool is_byte() const { return dtype == DType::u8 || dtype == DType::i8; }
   // There is one row.
@@ -145,5 +156,14 @@ struct Facts {
 #include "ir/schedules/choose/rules.def"
   friend struct RuleTable;
 };
+
+// The same for a layer, whose vectors are rows.
+inline bool says(const Layer& layer, Question question) {
+  return Facts(layer, LaneUse::moved, 1).says(question);
+}
+
+inline bool is_dense_pool(const NestDim& dim) {
+  return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1;
+}
 
 }  // namespace pooljit::ir

@@ -39,6 +39,11 @@ double least_gain(const PoolNest& nest, const Schedule& schedule);
 inline bool has_few_registers(const Layer& layer) { return layer.registers() < 32; }
 // Shuffles across the halves of a vector cost more than those within a half. Bytes have none across.
 inline bool shuffles_in_halves(const Layer& layer) { return info(layer.isa()).shuffles == Shuffles::halves; }
+// Bytes are added in lanes of 16 bits.
+inline bool short_sums(const Layer& layer) {
+  const ReductionFacts& facts = layer.facts(LaneUse::moved);
+  return bytes(layer.nest().input.dtype) == 1 && !facts.is_idempotent && facts.working_bytes == 2;
+}
 
 // Adds the schedule once for each way to do a tail of `count` elements, best first.
 void add_tails(std::vector<Schedule>& found, Schedule schedule, const Layer& layer, int64_t count);

@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "ir/reductions/float_keys.h"
-#include "ir/schedules/choose/offers.h"
-#include "ir/schedules/choose/rows.h"
+
+#include "ir/schedules/choose/facts.h"
 #include "ir/schedules/lowering/row_family.h"
 #include "ir/schedules/lowering/row_rules.h"
 
@@ -53,7 +53,7 @@ TileCosts tile_costs(const Layer& layer) {
   const bool one_divisor =
       nest.count_include_pad || nest.divisor_override || dim.pad_begin + dim.pad_end == 0;
   if (!facts.is_idempotent && one_divisor && stored_bytes >= 4) costs.narrow -= 0.1, costs.change = 0.2;
-  if (sums_in_short_lanes(layer) && layer.can_mask() && strided && dim.kernel == 2) costs.masked_store = 1.2;
+  if (short_sums(layer) && layer.can_mask() && strided && dim.kernel == 2) costs.masked_store = 1.2;
   // One output alone waits for each of its taps: from 7 columns on more than a vector of outputs, up to 11
   // times a kernel's time at 21, on a Zen 5; but where it rolls down the plane.
   constexpr double columns_a_cost = 3;

@@ -25,7 +25,8 @@ Offer offer_row_passes(const Layer& layer, size_t most) {
   while (schedule.lanes > stretch_of(row, 0, row.output).inside && schedule.lanes > 1) schedule.lanes /= 2;
   schedule.tail = layer.can_mask() || row.output < schedule.lanes ? exact_tail(layer) : Tail::overlap;
   Facts facts(rows, row_passes_lanes, schedule.lanes);
-  facts.given = &layer;
+  const Facts given_facts(layer, row_passes_lanes, schedule.lanes);
+  facts.given = &given_facts;
   if (const auto better = facts.left(Question::row_passes_left); !better.empty()) return {{}, better};
   const bool rolls_sums = facts.says(Question::row_passes_sums);
   if (are_few && !rolls_sums) return left_to_registers();
