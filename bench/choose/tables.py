@@ -44,10 +44,13 @@ def joined_span(one, other, key):
 
 def pooljit(*arguments, **variables):
     """What build/pooljit prints (another one: POOLJIT=PATH), in an environment with these variables too. Where it fails, this ends."""
-    command = os.environ.get("POOLJIT", pathlib.Path(__file__).parents[2] / "build/pooljit")
-    done = subprocess.run([command, *arguments], env={**os.environ, **variables}, capture_output=True, text=True, check=False)
+    return run(os.environ.get("POOLJIT", pathlib.Path(__file__).parents[2] / "build/pooljit"), arguments, {**os.environ, **variables})
+
+
+def run(command, arguments, environment=None, text=None):
+    done = subprocess.run([command, *arguments], env=environment, input=text, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        sys.exit(f"{command} {arguments[0]}: {done.stderr}")
+        sys.exit(f"{command} {' '.join(arguments[:1])}: {done.stderr}")
     return done.stdout
 
 
@@ -236,6 +239,17 @@ def choices(table, most, every=1):
     for isa in sorted({isa for isa, _ in table.layers}):
         found.update({(isa, row["spec"]): row["schedules"] for row in ask(table, isa, most, every) if row["schedules"]})
     return found
+
+
+def without_each_rule(table, isa):
+    """By spec, today's default and by name of each rule that applies, what would be the default without it."""
+    specs = [spec for own, spec in table.layers if own == isa]
+    command = pathlib.Path(__file__).parents[2] / "build/bench/left_out_rules"
+    found = collections.defaultdict(dict)
+    for line in run(command, [isa, table.facts["machine"]], text="\n".join(specs) + "\n").splitlines():
+        rule, spec, schedule = line.split("\t")
+        found[spec][rule] = schedule
+    return {spec: (choices.pop("-"), choices) for spec, choices in found.items()}
 
 
 def facts_of(spec):

@@ -59,6 +59,7 @@ Layer Layer::over(const PoolNest& nest) const {
   Layer layer(nest, isa_, *machine_);
   layer.facts_ = facts_;
   layer.lane_bytes_ = lane_bytes_;
+  layer.rule_notes_ = rule_notes_;
   return layer;
 }
 

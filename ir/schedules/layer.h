@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <vector>
 
 #include "ir/error.h"
 #include "ir/isa.h"
@@ -18,6 +19,8 @@ bool can_mask(const PoolNest& nest, Isa isa);
 
 // The smallest power of two that is at least `count`, at most the lanes that fit the ISA's vector.
 int fitting_lanes(int64_t count, Isa isa, int working_bytes);
+
+struct ChooserRule;
 
 class Layer {
  public:
@@ -51,6 +54,11 @@ class Layer {
   // Bytes that the windows of one image may read.
   int64_t image_bytes() const { return image_bytes_; }
 
+  // Rows of ir/schedules/choose/rules.def that apply to the layer are noted there, each once.
+  using RuleNotes = std::vector<const ChooserRule*>;
+  void note_rules(RuleNotes* notes) { rule_notes_ = notes; }
+  RuleNotes* rule_notes() const { return rule_notes_; }
+
  private:
   Layer(const PoolNest& nest, Isa isa, const Machine& machine);
 
@@ -58,6 +66,7 @@ class Layer {
   const PoolNest* nest_;
   Isa isa_;
   const Machine* machine_;
+  RuleNotes* rule_notes_ = nullptr;
   std::array<ReductionFacts, 3> facts_;
   std::array<int, 3> lane_bytes_ = {};
   bool can_mask_;

@@ -22,6 +22,10 @@ constexpr int64_t otherwise[] = {
 
 std::atomic<const ChooserRule*> left_out = nullptr;
 
+void note(Layer::RuleNotes& notes, const ChooserRule& row) {
+  if (std::ranges::find(notes, &row) == notes.end()) notes.push_back(&row);
+}
+
 }  // namespace
 
 #define RULE(question, name, condition, answer, evidence) \
@@ -50,20 +54,17 @@ struct RuleTable {
     const ChooserRule* const none = left_out.load(std::memory_order_relaxed);
     const auto index = static_cast<size_t>(question);
     for (const ChooserRule* row = rows + begins[index]; row != rows + begins[index + 1]; ++row)
-      if (const int64_t said = (facts.*row->answer)(); said != does_not_apply && row != none)
+      if (const int64_t said = (facts.*row->answer)(); said != does_not_apply && row != none) {
+        if (Layer::RuleNotes* const notes = facts.layer.rule_notes()) note(*notes, *row);
         return {row, said};
+      }
     return {nullptr, otherwise[index]};
   }
 };
 
 std::span<const ChooserRule> rules() { return RuleTable::rows; }
 
-bool leave_out_rule(std::string_view name) {
-  const auto row = std::ranges::find(RuleTable::rows, name, &ChooserRule::name);
-  if (row == std::end(RuleTable::rows)) return false;
-  left_out = row;
-  return true;
-}
+void leave_out(const ChooserRule* rule) { left_out = rule; }
 
 int64_t Facts::answer(Question question) const { return RuleTable::first(*this, question).second; }
 

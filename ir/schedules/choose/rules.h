@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "ir/schedules/choose/facts.h"
 
@@ -17,8 +16,7 @@ struct ChooserRule {
 
 std::span<const ChooserRule> rules();
 
-// From now on the row of that name never applies, in this process; for bench/choose/judge. False if there is
-// none.
-bool leave_out_rule(std::string_view name);
+// From now on that row never applies, in this process (null: all do); for bench/choose/judge --rules.
+void leave_out(const ChooserRule* rule);
 
 }  // namespace pooljit::ir

@@ -1,0 +1,53 @@
+// What defaults would be without each row of ir/schedules/choose/rules.def, for `bench/choose/judge --rules`.
+//   left_out_rules ISA MACHINE < SPECS
+// Prints a line for each spec, "-<tab>SPEC<tab>SCHEDULE", behind it one for each row that applied,
+// "ROW<tab>SPEC<tab>SCHEDULE": the default without that row.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <iostream>
+#include <string>
+
+#include "frontend/pool_spec.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/choose/chooser.h"
+#include "ir/schedules/choose/rules.h"
+
+namespace {
+
+using namespace pooljit;
+
+std::string default_of(const ir::Layer& layer) {
+  const ir::Decision decision = decide(layer, 1);
+  return decision.schedules.empty() ? "" : ir::print(decision.schedules.front());
+}
+
+void print_without_each(const std::string& spec, ir::Isa isa, const ir::Machine& machine) {
+  const auto parsed = frontend::parse_spec(spec);
+  if (!parsed) return;
+  const ir::PoolNest nest = make_nest(*parsed);
+  auto layer = ir::Layer::of(nest, isa, machine);
+  if (!layer) return;
+  ir::Layer::RuleNotes applied;
+  layer->note_rules(&applied);
+  fmt::print("-\t{}\t{}\n", spec, default_of(*layer));
+  layer->note_rules(nullptr);
+  for (const ir::ChooserRule* const rule : applied) {
+    leave_out(rule);
+    fmt::print("{}\t{}\t{}\n", rule->name, spec, default_of(*layer));
+  }
+  ir::leave_out(nullptr);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const auto isa = count == 3 ? ir::find_isa(arguments[1]) : std::nullopt;
+  const auto machine = count == 3 ? ir::find_machine(arguments[2]) : std::nullopt;
+  if (!isa || !machine) {
+    fmt::print(stderr, "usage: left_out_rules ISA MACHINE < SPECS\n");
+    return 2;
+  }
+  std::string spec;
+  while (std::getline(std::cin, spec)) print_without_each(spec, *isa, *machine);
+}
