@@ -16,6 +16,8 @@ Json price_json(double seconds, const std::vector<std::pair<std::string, double>
 Json verdict_json(const runtime::Explanation::FamilyVerdict& verdict) {
   Json row = {{"family", verdict.family}, {"verdict", verdict.verdict}};
   if (!verdict.reason.empty()) row["reason"] = verdict.reason;
+  for (const auto& rule : verdict.rules)
+    row["rules"].push_back({{"rule", rule.name}, {"about", rule.about}, {"evidence", rule.evidence}});
   if (verdict.schedules == 0) return row;
   row["schedule"] = verdict.schedule;
   row["schedules"] = verdict.schedules;

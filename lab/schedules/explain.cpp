@@ -7,6 +7,7 @@
 #include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/choose/chooser.h"
+#include "ir/schedules/choose/rules.h"
 #include "ir/schedules/lower.h"
 #include "ir/schedules/space.h"
 #include "jit/fork_gate.h"
@@ -40,6 +41,9 @@ std::string refusal(const ir::Layer& layer, ir::Family family) {
 FamilyVerdict verdict_on(const ir::Layer& layer, const ir::Considered& considered, int64_t batch) {
   FamilyVerdict verdict;
   verdict.family = text_of(considered.family);
+  for (const ir::ChooserRule* const rule : considered.rules)
+    verdict.rules.push_back(
+        {std::string(rule->name), std::string(meaning(*rule)), std::string(evidence(*rule))});
   const auto& offered = considered.offer.schedules;
   if (!considered.is_asked) {
     verdict.verdict = "not asked";
@@ -132,8 +136,10 @@ ir::Result<Explanation> explain(const frontend::PoolSpec& spec, ir::Isa isa, con
   if (const auto has = has_schedules(spec); !has) return tl::unexpected(has.error());
   if (is_pools(spec)) return explain_pools(spec, isa, machine);
   const ir::PoolNest nest = make_nest(spec);
-  const auto layer = ir::Layer::of(nest, isa, machine);
+  auto layer = ir::Layer::of(nest, isa, machine);
   if (!layer) return tl::unexpected(layer.error());
+  ir::Layer::RuleNotes notes;
+  layer->note_rules(&notes);
   const ir::Decision decision = decide(*layer, SIZE_MAX);
   Explanation why;
   why.schedule = ir::print(decision.schedules.front());
@@ -185,6 +191,9 @@ std::string Explanation::text() const {
     text += fmt::format("{:<15} {}", one.family, one.verdict);
     if (!one.reason.empty()) text += ": " + one.reason;
     text += '\n';
+    for (const FamilyVerdict::Rule& rule : one.rules)
+      text += fmt::format("{:15} rule {}: {}{}{}\n", "", rule.name, rule.about,
+                          rule.evidence.empty() ? "" : " - ", rule.evidence);
     if (one.schedules == 0) continue;
     text += fmt::format("{:15} {}, the first of {}, fills {} lanes\n", "", one.schedule, one.schedules,
                         one.filled_lanes);

@@ -19,9 +19,14 @@ namespace pooljit::runtime {
 // answer.
 struct Explanation {
   struct FamilyVerdict {
+    struct Rule {
+      std::string name, about, evidence;
+    };
     std::string family;   // "channels_first"
     std::string verdict;  // "offered", "left to others", "refused" or "not asked"
     std::string reason;   // the sentence of one that did not offer
+    // Rows of ir/schedules/choose/rules.def that applied: what they are about, what was measured.
+    std::vector<Rule> rules;
     // Of those that offered:
     std::string schedule;          // its first
     size_t schedules = 0;          // how many it has

@@ -57,6 +57,21 @@ TEST(Explanation, NamesEveryFamily) {
   EXPECT_EQ(families, all);
 }
 
+// Rows of ir/schedules/choose/rules.def that applied, with what was measured.
+TEST(Explanation, NamesRules) {
+  const Explanation why = explained("max_pool2d(uint8[1,48,56,56]:nhwc, kernel_size=3, stride=2)",
+                                    {.backend = "interpreter", .isa = "avx512"});
+  size_t found = 0;
+  for (const Explanation::FamilyVerdict& one : why.families)
+    for (const auto& rule : one.rules) {
+      EXPECT_FALSE(rule.about.empty()) << rule.name;
+      found += one.family == "channels_last" && rule.name == "bytes_of_half_vectors";
+    }
+  EXPECT_EQ(found, 1U) << why.text();
+  EXPECT_NE(why.text().find("rule bytes_of_half_vectors: lanes are divided by so much - "),
+            std::string::npos);
+}
+
 // Several pools: how they go together, then each as if it were alone.
 TEST(Explanation, SaysThatCostsDecided) {
   const Explanation why =

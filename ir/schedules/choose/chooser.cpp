@@ -273,6 +273,7 @@ Decision decide(const Layer& layer, size_t most) {
     considered.is_asked =
         most > 1 || fullest < counted(layer, considered.family, false, most_filled(layer, considered.family));
     if (considered.is_asked) considered.offer = offers[i](layer, most);
+    if (layer.rule_notes()) considered.rules = std::exchange(*layer.rule_notes(), {});
     if (!considered.offer.schedules.empty()) {
       const Schedule& first = considered.offer.schedules.front();
       considered.filled =

@@ -16,6 +16,8 @@ struct Considered {
   // Lanes that its first schedule fills. More lanes win; of equals the family that comes first in
   // ir/schedules.def.
   int filled = 0;
+  // Rows of rules.def that applied meanwhile, where the layer notes them.
+  Layer::RuleNotes rules = {};
   bool is_asked = true;  // false: what is found already fills as many lanes as this family could
 };
 

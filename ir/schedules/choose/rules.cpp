@@ -20,6 +20,13 @@ constexpr int64_t otherwise[] = {
 #include "ir/schedules/choose/rules.def"
 };
 
+constexpr struct {
+  std::string_view meaning, evidence;
+} texts[] = {
+#define QUESTION(name, answer, meaning, ...) {meaning, "" __VA_ARGS__},
+#include "ir/schedules/choose/rules.def"
+};
+
 std::atomic<const ChooserRule*> left_out = nullptr;
 
 void note(Layer::RuleNotes& notes, const ChooserRule& row) {
@@ -63,6 +70,14 @@ struct RuleTable {
 };
 
 std::span<const ChooserRule> rules() { return RuleTable::rows; }
+
+std::string_view meaning(const ChooserRule& rule) {
+  return texts[static_cast<size_t>(rule.question)].meaning;
+}
+
+std::string_view evidence(const ChooserRule& rule) {
+  return rule.evidence.empty() ? texts[static_cast<size_t>(rule.question)].evidence : rule.evidence;
+}
 
 void leave_out(const ChooserRule* rule) { left_out = rule; }
 

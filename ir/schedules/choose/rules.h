@@ -16,6 +16,10 @@ struct ChooserRule {
 
 std::span<const ChooserRule> rules();
 
+// What the row's question is about; what was measured for the row, or for all rows of its question.
+std::string_view meaning(const ChooserRule& rule);
+std::string_view evidence(const ChooserRule& rule);
+
 // From now on that row never applies, in this process (null: all do); for bench/choose/judge --rules.
 void leave_out(const ChooserRule* rule);
 
