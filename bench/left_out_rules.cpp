@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <iostream>
+#include <set>
 #include <string>
 
 #include "frontend/pool_spec.h"
@@ -17,8 +18,7 @@ namespace {
 
 using namespace pooljit;
 
-std::string default_of(const ir::Layer& layer) {
-  const ir::Decision decision = decide(layer, 1);
+std::string first_of(const ir::Decision& decision) {
   return decision.schedules.empty() ? "" : ir::print(decision.schedules.front());
 }
 
@@ -28,13 +28,16 @@ void print_without_each(const std::string& spec, ir::Isa isa, const ir::Machine&
   const ir::PoolNest nest = make_nest(*parsed);
   auto layer = ir::Layer::of(nest, isa, machine);
   if (!layer) return;
-  ir::Layer::RuleNotes applied;
-  layer->note_rules(&applied);
-  fmt::print("-\t{}\t{}\n", spec, default_of(*layer));
+  ir::Layer::RuleNotes notes;
+  layer->note_rules(&notes);
+  const ir::Decision decision = decide(*layer, 1);
   layer->note_rules(nullptr);
+  std::set<const ir::ChooserRule*> applied(notes.begin(), notes.end());
+  for (const ir::Considered& one : decision.families) applied.insert(one.rules.begin(), one.rules.end());
+  fmt::print("-\t{}\t{}\n", spec, first_of(decision));
   for (const ir::ChooserRule* const rule : applied) {
     leave_out(rule);
-    fmt::print("{}\t{}\t{}\n", rule->name, spec, default_of(*layer));
+    fmt::print("{}\t{}\t{}\n", rule->name, spec, first_of(decide(*layer, 1)));
   }
   ir::leave_out(nullptr);
 }
