@@ -15,6 +15,9 @@ namespace {
 
 using Scan = RowFields::Scan;
 
+// Rows of outputs that may be done together.
+constexpr int64_t groups = order({4, 3, 2, 8});
+
 // The schedules of one nest, best first, until there are `most`.
 class Enumeration {
  public:
@@ -86,10 +89,10 @@ class Enumeration {
   void add_dense() {
     const bool by_row = rules_.says(Question::channels_first_groups);
     if (rules_.says(Question::channels_first_taps)) add(Scan::tap_by_tap);
-    if (by_row) add_groups(Question::channels_first_rows);
+    if (by_row) add_groups(groups);
     add(Scan::rolling);
     add(Scan::rows_first);
-    if (!by_row) add_groups(Question::channels_first_rows);
+    if (!by_row) add_groups(groups);
   }
 
   void add_side_by_side(const SideBySide& beside) {
@@ -107,19 +110,18 @@ class Enumeration {
     const bool padded = dim_.pad_begin + dim_.pad_end > 0;
     const bool rolls = stores_whole_vectors(dim_.output, {schedule_.lanes, cut_.tail}) &&
                        2 * dim_.output <= 3 * schedule_.lanes && (wide_file || padded);
-    if (!(rolls && padded)) add_groups(Question::channels_first_high);
+    if (!(rolls && padded)) add_groups(rules_.answer(Question::channels_first_high));
     if (rules_.says(Question::channels_first_taps)) add(Scan::tap_by_tap);
     if (rolls) add(Scan::rolling);
     if (rules_.says(Question::channels_first_pairs)) add(Scan::rows_first, 2);
-    add_groups(Question::channels_first_few);
+    add_groups(rules_.answer(Question::channels_first_few));
     add(Scan::rows_first);
-    add_groups(Question::channels_first_rows);
+    add_groups(groups);
     if (!rolls) add(Scan::rolling);
   }
 
-  void add_groups(Question question) {
-    for (int64_t rows = rules_.answer(question); rows > 0; rows >>= 8)
-      add(Scan::rows_first, static_cast<int>(rows & 0xff));
+  void add_groups(int64_t rows) {
+    for (; rows > 0; rows >>= 8) add(Scan::rows_first, static_cast<int>(rows & 0xff));
   }
 
   void add(Scan scan, int rows = 1) {
