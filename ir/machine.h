@@ -25,13 +25,13 @@ struct Machine {
   std::string_view name = "generic";
   Caches caches;
   // From so many bytes of a row on that lie in few sets of the caches, what rolls along it loses (see
-  // ir/schedules/choose/separable.cpp); 0: not seen.
+  // ir/schedules/choose/rules.def); 0: not seen.
   int64_t crowded_row = 0;
   // The cost of a vector of 32 bytes, in halves of the cost of one of 64: 1 if the processor takes both
   // halves one after the other, 2 if it takes them at once.
   double narrow_tile = 1.6;
   // Of long pixels, a part for all taps and then the next is faster than what rolls or whole pixels (see
-  // ir/schedules/choose/channels_last.cpp).
+  // ir/schedules/choose/rules.def).
   bool parts_of_pixels = false;
   bool operator==(const Machine&) const = default;
 };
