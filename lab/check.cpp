@@ -156,9 +156,10 @@ class Checker {
         turns.push_back({isa.isa, all[i], i, all.size()});
     }
     if (!budget_.is_bounded()) return turns;
-    const auto others =
-        std::ranges::stable_partition(turns, [](const Turn& turn) { return turn.number == 0; });
-    std::shuffle(others.begin(), others.end(), std::mt19937_64(options_.seed));
+    // Not that of std::ranges, which clang 14 does not compile.
+    const auto others = std::stable_partition(turns.begin(), turns.end(),
+                                              [](const Turn& turn) { return turn.number == 0; });
+    std::shuffle(others, turns.end(), std::mt19937_64(options_.seed));
     return turns;
   }
 

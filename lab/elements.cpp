@@ -51,7 +51,7 @@ std::string decimal_text(ir::DType dtype, uint64_t bits) {
 }
 
 std::string print_element(ir::DType dtype, uint64_t bits) {
-  const std::string text = decimal_text(dtype, bits);
+  std::string text = decimal_text(dtype, bits);
   if (parse_element(dtype, text) == bits) return text;
   return fmt::format("0x{:0{}x}", bits, 2 * ir::bytes(dtype));
 }

@@ -21,7 +21,7 @@ class SeenColumns {
   struct Vector {
     int lanes = 1;
     int64_t start = 0;
-    auto operator<=>(const Vector&) const = default;
+    auto operator<=>(const Vector&) const = default;  // NOLINT(modernize-use-nullptr): there is none
   };
   // Computes what the loads of such vectors share, before the loops that load them: masks. They stay in
   // registers if there are at most `registers` of them, else in scratch memory, from `scratch` on. Vectors of
