@@ -35,7 +35,8 @@ bool is_elsewhere(std::string_view name, std::span<const std::string_view> names
   constexpr std::string_view windows[] = {"ractional", "RoiPool", "RoiAlign", "roi_pool", "roi_align"};
   constexpr std::string_view gradients[] = {"_with_indices_backward", "_backward", "Grad"};
   constexpr std::string_view digits = "0123456789";
-  if (std::ranges::any_of(windows, [&](auto word) { return name.find(word) != std::string_view::npos; })) return true;
+  if (std::ranges::any_of(windows, [&](auto word) { return name.find(word) != std::string_view::npos; }))
+    return true;
   std::string known(name);
   for (const std::string_view ending : gradients)
     if (known.ends_with(ending)) known.resize(known.size() - ending.size());
