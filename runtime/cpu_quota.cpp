@@ -37,7 +37,7 @@ std::string unescaped(std::string_view text) {
 std::optional<std::string> path_of(std::string_view cgroup, bool is_v2) {
   for (const std::string_view line : ir::split(cgroup, '\n')) {
     const size_t first = line.find(':'), second = line.find(':', std::min(first, line.size() - 1) + 1);
-    if (line.empty() || second == line.npos) continue;
+    if (line.empty() || second == std::string_view::npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     if (is_v2 ? line.substr(0, first) == "0" && controllers.empty() : has(controllers, "cpu"))
       return std::string(line.substr(second + 1));
@@ -53,7 +53,7 @@ struct Mount {
 // "36 35 0:30 ROOT POINT rw,noatime shared:1 - cgroup2 cgroup rw,cpu": any number of fields before the dash.
 std::optional<Mount> read_mount(std::string_view line) {
   const size_t dash = line.find(" - ");
-  if (dash == line.npos) return std::nullopt;
+  if (dash == std::string_view::npos) return std::nullopt;
   const auto before = ir::split(line.substr(0, dash), ' '), after = ir::split(line.substr(dash + 3), ' ');
   if (before.size() < 6 || after.size() < 3) return std::nullopt;
   if (after[0] != "cgroup" && after[0] != "cgroup2") return std::nullopt;
@@ -64,7 +64,7 @@ std::optional<Mount> read_mount(std::string_view line) {
 std::string folder_of(const Mount& mount, std::string_view path) {
   const std::string_view root = mount.root == "/" ? "" : std::string_view(mount.root);
   const bool is_below = path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/') &&
-                        path.find("/..") == path.npos;
+                        path.find("/..") == std::string_view::npos;
   const std::string_view rest = is_below ? path.substr(root.size()) : "";
   return mount.point + std::string(rest == "/" ? "" : rest);
 }
@@ -106,7 +106,7 @@ std::vector<CpuGroup> cpu_groups(std::string_view cgroup, std::string_view mount
 
 double quota_v2(std::string_view max) {
   const size_t blank = max.find(' ');
-  if (blank == max.npos) return 0;
+  if (blank == std::string_view::npos) return 0;
   return quota(number(max.substr(0, blank)), number(max.substr(blank + 1)));
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <tuple>
 
 #include "ir/general/size_words.h"
 #include "ir/pools.h"
@@ -104,7 +105,7 @@ ir::Result<FreeKernelPtr> linked_kernel(const pooljit_linked_code& code) {
   auto mine = std::make_unique<const FreeKernelPtr>(*made);
   const FreeKernelPtr* before = nullptr;
   if (slot.compare_exchange_strong(before, mine.get(), std::memory_order_acq_rel)) {
-    mine.release();
+    std::ignore = mine.release();  // for good
     return made;
   }
   return *before;  // another thread was first

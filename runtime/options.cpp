@@ -101,7 +101,7 @@ ir::Result<void> check_label(std::string_view label) {
   constexpr std::string_view marks = "_./-:+#@";
   const auto is_allowed = [&](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           marks.find(c) != marks.npos;
+           marks.find(c) != std::string_view::npos;
   };
   if (label.size() <= longest && std::ranges::all_of(label, is_allowed)) return {};
   return ir::invalid("runtime.label", fmt::format("label={} is no name of a layer", label.substr(0, longest)),
