@@ -41,9 +41,9 @@ Division estimate(Builder& b, Value dividend, const Count& divisor) {
 // Of less than 2^51 by at most 2^31: floats hold the dividend and what is left of it. Integers are the low
 // bits of floats beside 1.5 * 2^52. The float quotient is on the same side of each tie as the exact one, and
 // a tie only if that is one (ir/reductions/avg.cpp), so it becomes the nearest integer, of two the even one.
-class ShortDivision {
+class FloatQuotient {
  public:
-  ShortDivision(Builder& b, Value dividend, const Count& divisor)
+  FloatQuotient(Builder& b, Value dividend, const Count& divisor)
       : b_(b),
         divisor_(divisor.as_float),
         integers_(b.type(dividend)),
@@ -72,7 +72,7 @@ class ShortDivision {
 };
 
 Division estimate_short(Builder& b, Value dividend, const Count& divisor) {
-  ShortDivision division(b, dividend, divisor);
+  FloatQuotient division(b, dividend, divisor);
   const Value quotient = division.quotient();
   return {quotient, division.rest()};
 }
@@ -148,7 +148,7 @@ Value rounded_quotient(Builder& b, const WideSum& dividend, Value divisor, Round
     const Value rest = b.binary(Op::add, b.shift(Op::shl, high.rest, 32), result.low);
     const auto low_digit = [&] {
       if (!is_small) return divide(b, rest, by, outward, by_short_estimate).quotient;
-      if (outward == no_value) return ShortDivision(b, rest, by).quotient();
+      if (outward == no_value) return FloatQuotient(b, rest, by).quotient();
       return divide(b, rest, by, outward, estimate_short).quotient;
     };
     result = carried(b, {high.quotient, low_digit()});
