@@ -56,7 +56,7 @@ function(pooljit_add_kernels target)
   target_sources(${target} PRIVATE ${folder}/${name}.o ${folder}/${name}.h)
   target_include_directories(${target} PRIVATE ${folder})
   # A letter behind a comma of the shape.
-  file(STRINGS ${file} free_specs REGEX "^[^#]*[(][a-z0-9]+\\[[^]]*, *[A-Z]")
+  file(STRINGS ${file} free_specs REGEX "^[^#]*[(] *[a-z0-9]+ *\\[[^]]*, *[A-Z]")
   if(free_specs)
     target_link_libraries(${target} PRIVATE pooljit::pooljit)
   endif()

@@ -164,7 +164,7 @@ std::string definitions(const ExportedKernel& kernel) {
   };
   list("outputs", "output", "void* const", kernel.outputs.size(), true, "");
   list("indices", "indices", "void* const", kernel.indices.size(), true,
-       kernel.writes_indices() ? "" : "(void*)");
+       kernel.writes_indices() ? "" : "(void*)(uintptr_t)");
   list("operands", "operand", "const void* const", kernel.operands.size(), false, "");
   if (kernel.has_batch()) {
     names += ", batch";
@@ -174,10 +174,10 @@ std::string definitions(const ExportedKernel& kernel) {
   return fmt::format(
       "extern const pooljit_linked_code {0}_code;\n"
       "static inline int {0}_part_with({1}{2}, void* scratch) {{\n{3}"
-      "  pooljit_args args;\n  memset(&args, 0, sizeof args);\n  args.size = sizeof args;\n"
+      "  pooljit_args args;\n  __builtin_memset(&args, 0, sizeof args);\n  args.size = sizeof args;\n"
       "  args.input = input;\n{4}  args.dims = dims;\n  args.dim_count = {5};\n"
-      "  args.part = part;\n  args.parts = parts;\n  args.scratch = scratch;\n"
-      "  if (parts < 1) return POOLJIT_EXPORT_INVALID;\n"
+      "  args.part = part;\n  args.parts = parts < 1 ? -1 : parts; /* 0 of the library is all of the work */\n"
+      "  args.scratch = scratch;\n"
       "  return pooljit_run_linked(&{0}_code, &args);\n}}\n"
       "static inline int {0}_part({1}{2}) {{\n  return {0}_part_with({6}, part, parts, 0);\n}}\n"
       "static inline int {0}({1}) {{\n  return {0}_part_with({6}, 0, 1, 0);\n}}\n"
@@ -232,7 +232,7 @@ std::string export_header(std::span<const ExportedKernel> kernels, const std::st
   out += has_free ? needs_library : needs_nothing;
   out += rules;
   out += fmt::format("#ifndef {0}\n#define {0}\n\n#include <stdint.h>\n{1}\n", guard,
-                     has_free ? "#include <string.h>\n\n#include <pooljit_linked.h>\n" : "");
+                     has_free ? "\n#include <pooljit_linked.h>\n" : "");
   out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
   out += types;
   out += table_types();

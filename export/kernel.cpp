@@ -37,6 +37,9 @@ ir::Result<void> check_name(const std::string& name) {
   if (!is_identifier)
     return ir::invalid("export.name", fmt::format("\"{}\" is no C identifier", name),
                        "letters, digits and _, not a digit first");
+  if (name.starts_with("pooljit_"))
+    return ir::invalid("export.name", fmt::format("\"{}\": names that begin with pooljit_ are the header's", name),
+                       "give it another name, or all a --namespace");
   if (std::ranges::find(reserved, name) != std::end(reserved))
     return ir::invalid("export.name", fmt::format("\"{}\" is a word of C or C++", name),
                        "give it another name, or all a --namespace");
@@ -166,18 +169,19 @@ ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_vi
 }
 
 std::vector<std::string> global_symbols(const ExportedKernel& kernel) {
-  std::vector<std::string> symbols =
-      kernel.is_free() ? std::vector{kernel.name + "_code"} : function_names(kernel);
-  symbols.push_back(kernel.name + "_info");
+  const std::string& name = kernel.name;
+  if (kernel.is_free()) return {name + "_code", name + "_info"};
+  std::vector<std::string> symbols = {name, name + "_part", name + "_part_with"};
+  for (const ExportedCode& code : kernel.codes)
+    symbols.push_back(fmt::format("{}_part_with_{}", name, ir::info(code.isa).text));
+  symbols.push_back(name + "_info");
   return symbols;
 }
 
-std::vector<std::string> function_names(const ExportedKernel& kernel) {
-  std::vector<std::string> names = {kernel.name, kernel.name + "_part", kernel.name + "_part_with"};
-  if (kernel.is_free()) return names;
-  for (const ExportedCode& code : kernel.codes)
-    names.push_back(fmt::format("{}_part_with_{}", kernel.name, ir::info(code.isa).text));
-  return names;
+std::vector<std::string> header_names(const ExportedKernel& kernel) {
+  const std::string& name = kernel.name;
+  if (!kernel.is_free()) return {name + "_run"};
+  return {name, name + "_part", name + "_part_with", name + "_run"};
 }
 
 }  // namespace pooljit::runtime

@@ -64,7 +64,7 @@ ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_vi
 // What its object defines for others: the functions and NAME_info. With free dims NAME_code in place of the
 // functions, which the header defines.
 std::vector<std::string> global_symbols(const ExportedKernel& kernel);
-// The names of its functions.
-std::vector<std::string> function_names(const ExportedKernel& kernel);
+// What the header defines besides.
+std::vector<std::string> header_names(const ExportedKernel& kernel);
 
 }  // namespace pooljit::runtime

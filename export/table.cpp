@@ -38,29 +38,29 @@ static inline int pooljit_export_same(const char* a, const char* b) {
 
 // Passes what the caller gave on to the function with the arguments of its own.
 std::string runner(const ExportedKernel& kernel) {
-  std::string arguments = "args->input";
+  std::string arguments = "pooljit_call->input";
   const auto pass = [&](std::string_view member, size_t count) {
-    for (size_t i = 0; i < count; ++i) ir::append(arguments, ", args->{}[{}]", member, i);
+    for (size_t i = 0; i < count; ++i) ir::append(arguments, ", pooljit_call->{}[{}]", member, i);
   };
   pass("outputs", kernel.outputs.size());
   pass("indices", kernel.indices.size());
   pass("operands", kernel.operands.size());
-  if (kernel.has_batch()) arguments += ", args->batch";
-  if (kernel.is_free()) arguments += ", args->dims";
+  if (kernel.has_batch()) arguments += ", pooljit_call->batch";
+  if (kernel.is_free()) arguments += ", pooljit_call->dims";
   std::string out = fmt::format(
-      "static inline int {}_run(const pooljit_export_args* args) {{\n"
-      "  if (!args || (args->parts == 0 && args->part != 0)) return POOLJIT_EXPORT_INVALID;\n",
+      "static inline int {}_run(const pooljit_export_args* pooljit_call) {{\n"
+      "  if (!pooljit_call || (pooljit_call->parts == 0 && pooljit_call->part != 0)) return POOLJIT_EXPORT_INVALID;\n",
       kernel.name);
   // A batch of 0 needs no pointers, but those that point to pointers.
-  ir::append(out, "  if (!args->outputs{}{}) return POOLJIT_EXPORT_INVALID;\n",
-             kernel.indices.empty() ? "" : " || !args->indices",
-             kernel.operands.empty() ? "" : " || !args->operands");
+  ir::append(out, "  if (!pooljit_call->outputs{}{}) return POOLJIT_EXPORT_INVALID;\n",
+             kernel.indices.empty() ? "" : " || !pooljit_call->indices",
+             kernel.operands.empty() ? "" : " || !pooljit_call->operands");
   if (!kernel.has_batch())
-    out += "  if (args->batch < 0 || args->batch > 1) return POOLJIT_EXPORT_INVALID;\n";
+    out += "  if (pooljit_call->batch < 0 || pooljit_call->batch > 1) return POOLJIT_EXPORT_INVALID;\n";
   ir::append(out,
-             "  if (args->scratch)\n"
-             "    return {0}_part_with({1}, args->part, args->parts ? args->parts : 1, args->scratch);\n"
-             "  return args->parts ? {0}_part({1}, args->part, args->parts) : {0}({1});\n}}\n",
+             "  if (pooljit_call->scratch)\n"
+             "    return {0}_part_with({1}, pooljit_call->part, pooljit_call->parts ? pooljit_call->parts : 1, pooljit_call->scratch);\n"
+             "  return pooljit_call->parts ? {0}_part({1}, pooljit_call->part, pooljit_call->parts) : {0}({1});\n}}\n",
              kernel.name, arguments);
   return out;
 }

@@ -23,12 +23,13 @@ typedef struct pooljit_linked_code pooljit_linked_code;
  * of a spec with free dims. No code is made for it, whatever the size, only the tables of sizes, of which the
  * last 64 are kept: memory need not be executable. A size that the code is not for is an error
  * ("general.window", "unsupported"). Its built-in pool has one thread. The best ISA that the object has and
- * the machine runs is taken.
+ * the machine runs is taken. The object has to stay loaded while such a kernel runs.
  *
  * Errors: "link.version" if another version of the library exported the code, "link.isa", "runtime.null". */
 POOLJIT_API int pooljit_link(const pooljit_linked_code* code, pooljit_kernel** kernel);
 
-/* pooljit_run_with of that kernel, which the first call makes and the process keeps. Errors: those of both.
+/* pooljit_run_with of that kernel, which the first call makes and the process keeps, also where a
+ * library with the object is unloaded. Errors: those of both.
  */
 POOLJIT_API int pooljit_run_linked(const pooljit_linked_code* code, const pooljit_args* args);
 

@@ -101,6 +101,9 @@ int make_spec(const Given* given, const char* name, const pooljit_options* optio
 namespace pooljit::c_api {
 
 ir::Result<std::span<const int64_t>> sizes_of(const int64_t* dims, int32_t count) {
+  if (count > static_cast<int32_t>(frontend::max_rank))
+    return ir::invalid("run.dims", std::to_string(count) + " dims are given",
+                       "one to three: all spatial dims");
   if ((dims != nullptr) == (count > 0) && count >= 0) return std::span(dims, static_cast<size_t>(count));
   return ir::invalid(
       "run.dims",

@@ -102,19 +102,36 @@ ir::Error located(ir::Error error, const ExportArguments& arguments, const Probl
   return error;
 }
 
+// pools of lib/pools.h: what the names of the header's table begin with.
+std::string table_of(const std::string& prefix, const std::string& header) {
+  std::string stem = fs::path(header).stem().string();
+  for (char& c : stem)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  if (stem.empty() || std::isdigit(static_cast<unsigned char>(stem[0])) != 0) stem = "pools_" + stem;
+  return prefix.empty() ? stem : prefix + "_" + stem;
+}
+
 // No two functions or constants may have one name.
 class Symbols {
  public:
+  explicit Symbols(const ExportArguments& arguments) {
+    if (arguments.header.empty()) return;
+    const std::string table = table_of(arguments.prefix, arguments.header);
+    for (const char* of_table : {"_find", "_kernels"}) taken_.emplace(table + of_table, 0);
+  }
+
   ir::Result<void> take(const runtime::ExportedKernel& kernel, const Problem& problem) {
     std::vector<std::string> names = runtime::global_symbols(kernel);
-    if (kernel.is_free()) std::ranges::copy(function_names(kernel), std::back_inserter(names));
+    std::ranges::copy(header_names(kernel), std::back_inserter(names));
     for (const std::string& symbol : names) {
       const auto [known, is_new] = taken_.try_emplace(symbol, problem.line);
       if (is_new) continue;
-      return ir::invalid("export.same_name",
-                         known->second == 0 ? fmt::format("two kernels would define {}", symbol)
-                                            : fmt::format("line {} defines {} too", known->second, symbol),
-                         "name them apart");
+      return ir::invalid(
+          "export.same_name",
+          known->second == 0
+              ? fmt::format("two kernels, or one and the header's table, would define {}", symbol)
+              : fmt::format("line {} defines {} too", known->second, symbol),
+          "name them apart");
     }
     return {};
   }
@@ -130,7 +147,7 @@ ir::Result<Kernels> make_kernels(const ExportArguments& arguments, const runtime
   catch_interrupt();
   const Progress progress(specs->size());
   Kernels kernels;
-  Symbols symbols;
+  Symbols symbols(arguments);
   for (const Problem& problem : *specs) {
     if (interrupted()) break;
     progress.show(kernels.size() + 1, problem.name);
@@ -158,15 +175,6 @@ std::string guard_of(const std::string& path) {
     c = std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
   }
   return guard;
-}
-
-// pools of lib/pools.h: what the names of the header's table begin with.
-std::string table_of(const std::string& prefix, const std::string& header) {
-  std::string stem = fs::path(header).stem().string();
-  for (char& c : stem)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  if (stem.empty() || std::isdigit(static_cast<unsigned char>(stem[0])) != 0) stem = "pools_" + stem;
-  return prefix.empty() ? stem : prefix + "_" + stem;
 }
 
 std::vector<uint8_t> binary(const Kernels& kernels, const std::string& path) {

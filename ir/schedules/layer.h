@@ -55,7 +55,11 @@ class Layer {
   int64_t image_bytes() const { return image_bytes_; }
 
   // Rows of ir/schedules/choose/rules.def that apply to the layer are noted there, each once.
-  using RuleNotes = std::vector<const ChooserRule*>;
+  struct RuleNote {
+    const ChooserRule* rule;
+    int64_t answer;  // 0: no
+  };
+  using RuleNotes = std::vector<RuleNote>;
   void note_rules(RuleNotes* notes) { rule_notes_ = notes; }
   RuleNotes* rule_notes() const { return rule_notes_; }
 

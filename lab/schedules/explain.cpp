@@ -41,9 +41,9 @@ std::string refusal(const ir::Layer& layer, ir::Family family) {
 FamilyVerdict verdict_on(const ir::Layer& layer, const ir::Considered& considered, int64_t batch) {
   FamilyVerdict verdict;
   verdict.family = text_of(considered.family);
-  for (const ir::ChooserRule* const rule : considered.rules)
-    verdict.rules.push_back(
-        {std::string(rule->name), std::string(meaning(*rule)), std::string(evidence(*rule))});
+  for (const auto& [rule, answer] : considered.rules)
+    verdict.rules.push_back({std::string(rule->name), (answer == 0 ? "no: " : "") + std::string(meaning(*rule)),
+                             std::string(evidence(*rule))});
   const auto& offered = considered.offer.schedules;
   if (!considered.is_asked) {
     verdict.verdict = "not asked";
@@ -151,7 +151,8 @@ ir::Result<Explanation> explain(const frontend::PoolSpec& spec, ir::Isa isa, con
     why.families.push_back(verdict_on(*layer, considered, spec.batch.value_or(1)));
   if (decision.predicted > 0)
     why.decided_by = fmt::format(
-        "no family offers vectors: of {} of the shortlist this one is predicted to take the least time",
+        "what the families offer first has one lane: of {} of the shortlist this one is predicted to take the "
+        "least time",
         decision.predicted);
   else if (decision.counted)
     why.decided_by =

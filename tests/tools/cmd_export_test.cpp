@@ -293,6 +293,15 @@ constexpr Refusal refusals[] = {
      "printf 'a\\tmax_pool1d(float32[1,1,4], kernel_size=2)\\na_part\\tmax_pool1d(float32[1,1,4], "
      "kernel_size=2)\\n' >$T/f; $P export --file $T/f -o $T/out.a",
      3, "line 1 defines a_part too"},
+    {"name_of_a_run",
+     "printf 'a\\tmax_pool1d(float32[1,1,4], kernel_size=2)\\na_run\\tmax_pool1d(float32[1,1,L], "
+     "kernel_size=2)\\n' >$T/f; $P export --file $T/f -o $T/out.a",
+     3, "line 1 defines a_run too"},
+    {"name_of_the_table",
+     "$P export 'max_pool1d(float32[1,1,4], kernel_size=2)' --name x_find -o $T/x.o --header $T/x.h", 3,
+     "export.same_name"},
+    {"name_of_ours", "$P export 'max_pool1d(float32[1,1,4], kernel_size=2)' --name pooljit_run -o $T/out.o",
+     3, "export.name"},
     {"no_name", "echo 'max_pool1d(float32[1,1,4], kernel_size=2)' >$T/f; $P export --file $T/f -o $T/out.a",
      3, "export.name"},
     {"no_identifier", "$P export 'max_pool1d(float32[1,1,4], kernel_size=2)' --name 7up -o $T/out.o", 3,

@@ -169,6 +169,8 @@ TEST(Export, KernelsOfAllSizesAreRight) {
     void* const outputs[] = {values};
     EXPECT_EQ(exported.call("far", call, outputs, {}, {0, 0}, {2, 3000}), 2);
     EXPECT_NE(exported.reason().find("general.window"), std::string::npos) << exported.reason();
+    EXPECT_EQ(exported.call("far", call, outputs, {}, {0, -1}, {2, 30}), 1);
+    EXPECT_NE(exported.reason().find("run.part"), std::string::npos) << exported.reason();
     EXPECT_EQ(direct(values, values + 48, 1, nullptr), 1);
     EXPECT_NE(exported.reason().find("run.dims"), std::string::npos) << exported.reason();
   }

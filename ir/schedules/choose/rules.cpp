@@ -29,8 +29,8 @@ constexpr struct {
 
 std::atomic<const ChooserRule*> left_out = nullptr;
 
-void note(Layer::RuleNotes& notes, const ChooserRule& row) {
-  if (std::ranges::find(notes, &row) == notes.end()) notes.push_back(&row);
+void note(Layer::RuleNotes& notes, const ChooserRule& row, int64_t answer) {
+  if (std::ranges::find(notes, &row, &Layer::RuleNote::rule) == notes.end()) notes.push_back({&row, answer});
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ struct RuleTable {
     const auto index = static_cast<size_t>(question);
     for (const ChooserRule* row = rows + begins[index]; row != rows + begins[index + 1]; ++row)
       if (const int64_t said = (facts.*row->answer)(); said != does_not_apply && row != none) {
-        if (Layer::RuleNotes* const notes = facts.layer.rule_notes()) note(*notes, *row);
+        if (Layer::RuleNotes* const notes = facts.layer.rule_notes()) note(*notes, *row, said);
         return {row, said};
       }
     return {nullptr, otherwise[index]};
