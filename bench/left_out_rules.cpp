@@ -32,8 +32,12 @@ void print_without_each(const std::string& spec, ir::Isa isa, const ir::Machine&
   layer->note_rules(&notes);
   const ir::Decision decision = decide(*layer, 1);
   layer->note_rules(nullptr);
-  std::set<const ir::ChooserRule*> applied(notes.begin(), notes.end());
-  for (const ir::Considered& one : decision.families) applied.insert(one.rules.begin(), one.rules.end());
+  std::set<const ir::ChooserRule*> applied;
+  const auto add = [&](const ir::Layer::RuleNotes& all) {
+    for (const auto& [rule, answer] : all) applied.insert(rule);
+  };
+  add(notes);
+  for (const ir::Considered& one : decision.families) add(one.rules);
   fmt::print("-\t{}\t{}\n", spec, first_of(decision));
   for (const ir::ChooserRule* const rule : applied) {
     leave_out(rule);
