@@ -66,10 +66,10 @@ constexpr std::string_view needs_library =
  * version, for kernels whose spec leaves spatial dims free: it makes the tables of a size, and no code. Of
  * these kernels:
  *
- *   const int64_t* dims  the extents of all spatial dims, in the order of the spec: of a backward pooling those
- *                   of the forward input
- *   NAME_code       the code, for pooljit_link() and pooljit_run_linked() of pooljit_linked.h. NAME, NAME_part and
- *                   NAME_part_with call the latter: pooljit_last_error() says why they refuse a call, and
+ *   int64_t* dims   the extents of all spatial dims, in the order of the spec: of a backward pooling those of
+ *                   the forward input
+ *   NAME_code       the code, for pooljit_link() and pooljit_run_linked() of pooljit_linked.h. NAME, NAME_part
+ *                   and NAME_part_with call the latter: pooljit_last_error() says why they refuse a call, and
  *                   scratch memory that is not the caller's is the thread's own, not the stack
  *   in NAME_info what depends on the size is 0
  *
@@ -113,20 +113,28 @@ std::string describe(const ExportedTensor& tensor, std::string_view what, bool d
                      join(tensor.strides));
 }
 
-// "output"; of several "output0".
-std::string numbered(std::string_view what, size_t number, size_t count) {
-  return count == 1 ? std::string(what) : fmt::format("{}{}", what, number);
+// "output0", "output1", ...
+std::vector<std::string> numbered(std::string_view what, size_t count) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < count; ++i) names.push_back(fmt::format("{}{}", what, i));
+  return names;
+}
+
+// The same; one alone is "output".
+std::vector<std::string> names_of(std::string_view what, const std::vector<ExportedTensor>& tensors) {
+  if (tensors.size() == 1) return {std::string(what)};
+  return numbered(what, tensors.size());
 }
 
 // What NAME takes.
 std::string arguments_of(const ExportedKernel& kernel) {
   std::string arguments = "const void* input";
-  for (size_t i = 0; i < kernel.outputs.size(); ++i)
-    arguments += ", void* " + numbered("output", i, kernel.outputs.size());
-  for (size_t i = 0; i < kernel.indices.size(); ++i)
-    arguments += (kernel.writes_indices() ? ", void* " : ", const void* ") +
-                 numbered("indices", i, kernel.indices.size());
-  for (size_t i = 0; i < kernel.operands.size(); ++i) arguments += fmt::format(", const void* operand{}", i);
+  const auto add = [&](std::string_view type, const std::vector<std::string>& names) {
+    for (const std::string& name : names) arguments += fmt::format(", {} {}", type, name);
+  };
+  add("void*", names_of("output", kernel.outputs));
+  add(kernel.writes_indices() ? "void*" : "const void*", names_of("indices", kernel.indices));
+  add("const void*", numbered("operand", kernel.operands.size()));
   if (kernel.has_batch()) arguments += ", int64_t batch";
   if (kernel.is_free()) arguments += ", const int64_t* dims";
   return arguments;
@@ -148,24 +156,19 @@ std::string declarations(const ExportedKernel& kernel) {
 // Functions that pass their arguments on to the library.
 std::string definitions(const ExportedKernel& kernel) {
   std::string names = "input", lists, set;
-  // An array of the pointers, and their number.
-  const auto list = [&](std::string_view what, std::string_view single, std::string_view type, size_t count,
-                        bool is_one_unnumbered, std::string_view cast) {
-    if (count == 0) return;
-    std::vector<std::string> pointers;
-    for (size_t i = 0; i < count; ++i) {
-      pointers.push_back(is_one_unnumbered ? numbered(single, i, count) : fmt::format("{}{}", single, i));
-      names += ", " + pointers.back();
-      pointers.back() = std::string(cast) + pointers.back();
-    }
-    lists += fmt::format("  {} {}_of_call[] = {{{}}};\n", type, what, fmt::join(pointers, ", "));
-    set += fmt::format("  args.{0} = {0}_of_call;\n  args.{1}_count = {2};\n", what,
-                       what == "indices" ? what : single, count);
+  // An array of the pointers, and how many there are.
+  const auto list = [&](std::string_view member, std::string_view count, std::string_view type,
+                        const std::vector<std::string>& pointers, std::string_view cast = "") {
+    if (pointers.empty()) return;
+    names += fmt::format(", {}", fmt::join(pointers, ", "));
+    const std::string separator = fmt::format(", {}", cast);
+    lists += fmt::format("  {} {}_of_call[] = {{{}{}}};\n", type, member, cast, fmt::join(pointers, separator));
+    set += fmt::format("  args.{0} = {0}_of_call;\n  args.{1} = {2};\n", member, count, pointers.size());
   };
-  list("outputs", "output", "void* const", kernel.outputs.size(), true, "");
-  list("indices", "indices", "void* const", kernel.indices.size(), true,
+  list("outputs", "output_count", "void* const", names_of("output", kernel.outputs));
+  list("indices", "indices_count", "void* const", names_of("indices", kernel.indices),
        kernel.writes_indices() ? "" : "(void*)(uintptr_t)");
-  list("operands", "operand", "const void* const", kernel.operands.size(), false, "");
+  list("operands", "operand_count", "const void* const", numbered("operand", kernel.operands.size()));
   if (kernel.has_batch()) {
     names += ", batch";
     set += "  args.has_batch = 1;\n  args.batch = batch;\n";
@@ -204,16 +207,13 @@ std::string lines_of(std::string_view text, std::string_view prefix) {
 
 std::string comment(const ExportedKernel& kernel) {
   std::string out = fmt::format("/* {}\n", kernel.text);
-  const auto add = [&](const ExportedTensor& tensor, const std::string& what) {
-    out += describe(tensor, what, kernel.is_free());
+  const auto add = [&](const std::vector<ExportedTensor>& tensors, const std::vector<std::string>& names) {
+    for (size_t i = 0; i < tensors.size(); ++i) out += describe(tensors[i], names[i], kernel.is_free());
   };
-  add(kernel.input, "input");
-  for (size_t i = 0; i < kernel.outputs.size(); ++i)
-    add(kernel.outputs[i], numbered("output", i, kernel.outputs.size()));
-  for (size_t i = 0; i < kernel.indices.size(); ++i)
-    add(kernel.indices[i], numbered("indices", i, kernel.indices.size()));
-  for (size_t i = 0; i < kernel.operands.size(); ++i)
-    add(kernel.operands[i], fmt::format("operand{}", i));
+  add({kernel.input}, {"input"});
+  add(kernel.outputs, names_of("output", kernel.outputs));
+  add(kernel.indices, names_of("indices", kernel.indices));
+  add(kernel.operands, numbered("operand", kernel.operands.size()));
   for (const ExportedCode& code : kernel.codes) {
     out += fmt::format(" *   {:<9}{} bytes of code, {}\n", ir::info(code.isa).text,
                        code.code->info.code_bytes, code.code->info.schedule);

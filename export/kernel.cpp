@@ -38,7 +38,8 @@ ir::Result<void> check_name(const std::string& name) {
     return ir::invalid("export.name", fmt::format("\"{}\" is no C identifier", name),
                        "letters, digits and _, not a digit first");
   if (name.starts_with("pooljit_"))
-    return ir::invalid("export.name", fmt::format("\"{}\": names that begin with pooljit_ are the header's", name),
+    return ir::invalid("export.name",
+                       fmt::format("\"{}\": names that begin with pooljit_ are the header's", name),
                        "give it another name, or all a --namespace");
   if (std::ranges::find(reserved, name) != std::end(reserved))
     return ir::invalid("export.name", fmt::format("\"{}\" is a word of C or C++", name),
@@ -55,11 +56,29 @@ ExportedTensor tensor(const MemoryView& view, ir::DType dtype, bool has_batch) {
   return result;
 }
 
-void keep_alike(int64_t& number, int64_t other) {
-  if (number != other) number = 0;
+// The tensors of the kernel at a size.
+void describe(ExportedKernel& kernel, const frontend::PoolSpec& sized) {
+  const ir::PoolNest nest = make_nest(sized);
+  const int64_t batch = sized.batch.value_or(1);
+  const bool has_batch = kernel.has_batch();
+  kernel.input = tensor(input_view(nest, batch), nest.input.dtype, has_batch);
+  const std::vector<MemoryView> outputs = all_outputs(nest, batch);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    kernel.outputs.push_back(tensor(outputs[i], nest.outputs()[i].output.dtype, has_batch));
+  const std::vector<MemoryView> indices = all_indices(nest, batch);
+  for (size_t i = 0; i < indices.size(); ++i)
+    kernel.indices.push_back(tensor(indices[i], nest.with_indices(i).indices->dtype, has_batch));
+  const std::vector<ir::View> views = operand_views(nest);
+  const std::vector<MemoryView> memory = operand_memory(nest, batch);
+  for (size_t i = 0; i < views.size(); ++i)
+    kernel.operands.push_back(tensor(memory[i], views[i].dtype, has_batch));
 }
 
-void keep_alike(ExportedTensor& tensor, const ExportedTensor& other) {
+// What depends on the size becomes 0; other: the same tensor at another size.
+void forget_sizes(ExportedTensor& tensor, const ExportedTensor& other) {
+  const auto keep_alike = [](int64_t& number, int64_t at_other) {
+    if (number != at_other) number = 0;
+  };
   keep_alike(tensor.bytes, other.bytes);
   for (size_t i = 0; i < tensor.shape.size(); ++i) {
     keep_alike(tensor.shape[i], other.shape[i]);
@@ -67,48 +86,20 @@ void keep_alike(ExportedTensor& tensor, const ExportedTensor& other) {
   }
 }
 
-struct Tensors {
-  ExportedTensor input;
-  std::vector<ExportedTensor> outputs, indices, operands;
-};
-
-Tensors tensors_of(const frontend::PoolSpec& spec) {
-  const ir::PoolNest nest = make_nest(spec);
-  const int64_t batch = spec.batch.value_or(1);
-  const bool has_batch = spec.batch.has_value();
-  Tensors made{tensor(input_view(nest, batch), nest.input.dtype, has_batch), {}, {}, {}};
-  const std::vector<MemoryView> outputs = all_outputs(nest, batch);
-  for (size_t i = 0; i < outputs.size(); ++i)
-    made.outputs.push_back(tensor(outputs[i], nest.outputs()[i].output.dtype, has_batch));
-  const std::vector<MemoryView> indices = all_indices(nest, batch);
-  for (size_t i = 0; i < indices.size(); ++i)
-    made.indices.push_back(tensor(indices[i], nest.with_indices(i).indices->dtype, has_batch));
-  const std::vector<ir::View> views = operand_views(nest);
-  const std::vector<MemoryView> memory = operand_memory(nest, batch);
-  for (size_t i = 0; i < views.size(); ++i)
-    made.operands.push_back(tensor(memory[i], views[i].dtype, has_batch));
-  return made;
-}
-
-// With free dims, what two sizes have alike.
 ir::Result<void> describe(ExportedKernel& kernel) {
-  Tensors tensors;
   if (!kernel.is_free()) {
-    tensors = tensors_of(kernel.spec);
-  } else {
-    const auto one = with_more_outputs(kernel.spec, 1), other = with_more_outputs(kernel.spec, 2);
-    if (!one || !other) return tl::unexpected((one ? other : one).error());
-    tensors = tensors_of(*one);
-    const Tensors others = tensors_of(*other);
-    keep_alike(tensors.input, others.input);
-    for (size_t i = 0; i < tensors.outputs.size(); ++i) keep_alike(tensors.outputs[i], others.outputs[i]);
-    for (size_t i = 0; i < tensors.indices.size(); ++i) keep_alike(tensors.indices[i], others.indices[i]);
-    for (size_t i = 0; i < tensors.operands.size(); ++i) keep_alike(tensors.operands[i], others.operands[i]);
+    describe(kernel, kernel.spec);
+    return {};
   }
-  kernel.input = std::move(tensors.input);
-  kernel.outputs = std::move(tensors.outputs);
-  kernel.indices = std::move(tensors.indices);
-  kernel.operands = std::move(tensors.operands);
+  const auto one = with_more_outputs(kernel.spec, 1), other = with_more_outputs(kernel.spec, 2);
+  if (!one || !other) return tl::unexpected((one ? other : one).error());
+  ExportedKernel larger = kernel;
+  describe(kernel, *one);
+  describe(larger, *other);
+  forget_sizes(kernel.input, larger.input);
+  for (const auto tensors : {&ExportedKernel::outputs, &ExportedKernel::indices, &ExportedKernel::operands})
+    for (size_t i = 0; i < (kernel.*tensors).size(); ++i)
+      forget_sizes((kernel.*tensors)[i], (larger.*tensors)[i]);
   return {};
 }
 

@@ -55,9 +55,9 @@ struct ExportedKernel {
   bool writes_indices() const { return spec.direction == ir::Direction::forward; }
 };
 
-// Errors: those of parse_spec, the tuning database and the engines; "export.name" (no C identifier, or a
-// word of C or C++), "export.unpool", "general.unsupported" (there is no code for all sizes), "export.verify" (this machine cannot run what is to be proved),
-// "prove.*".
+// Errors: those of parse_spec, the tuning database and the engines; "export.name" (no C identifier, a word of
+// C or C++, or a name of the header's own), "export.unpool", "general.unsupported" (there is no code for all
+// sizes), "export.verify" (this machine cannot run what is to be proved), "prove.*".
 ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_view spec_text,
                                          const ExportOptions& options);
 

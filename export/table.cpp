@@ -49,7 +49,8 @@ std::string runner(const ExportedKernel& kernel) {
   if (kernel.is_free()) arguments += ", pooljit_call->dims";
   std::string out = fmt::format(
       "static inline int {}_run(const pooljit_export_args* pooljit_call) {{\n"
-      "  if (!pooljit_call || (pooljit_call->parts == 0 && pooljit_call->part != 0)) return POOLJIT_EXPORT_INVALID;\n",
+      "  if (!pooljit_call || (pooljit_call->parts == 0 && pooljit_call->part != 0))\n"
+      "    return POOLJIT_EXPORT_INVALID;\n",
       kernel.name);
   // A batch of 0 needs no pointers, but those that point to pointers.
   ir::append(out, "  if (!pooljit_call->outputs{}{}) return POOLJIT_EXPORT_INVALID;\n",
@@ -59,8 +60,10 @@ std::string runner(const ExportedKernel& kernel) {
     out += "  if (pooljit_call->batch < 0 || pooljit_call->batch > 1) return POOLJIT_EXPORT_INVALID;\n";
   ir::append(out,
              "  if (pooljit_call->scratch)\n"
-             "    return {0}_part_with({1}, pooljit_call->part, pooljit_call->parts ? pooljit_call->parts : 1, pooljit_call->scratch);\n"
-             "  return pooljit_call->parts ? {0}_part({1}, pooljit_call->part, pooljit_call->parts) : {0}({1});\n}}\n",
+             "    return {0}_part_with({1}, pooljit_call->part,\n"
+             "      pooljit_call->parts ? pooljit_call->parts : 1, pooljit_call->scratch);\n"
+             "  if (pooljit_call->parts) return {0}_part({1}, pooljit_call->part, pooljit_call->parts);\n"
+             "  return {0}({1});\n}}\n",
              kernel.name, arguments);
   return out;
 }
