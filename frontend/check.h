@@ -15,6 +15,9 @@ ir::Result<void> check_known(const PoolSpec& spec);
 // check_spec without the table of specs that no layer does yet (frontend/unsupported.h). Sizes may be free.
 ir::Result<PoolSpec> check_meaning(PoolSpec spec);
 
+// Gives several pools the input that their first member has: behind a change of all members.
+void share_input(PoolSpec& spec);
+
 // Gives each free dim its least extent; those of several pools are those of their one input.
 void fill_free(PoolSpec& spec);
 

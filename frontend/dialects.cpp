@@ -99,7 +99,7 @@ std::string_view difference(const PoolSpec& a, const PoolSpec& b) {
     };
     if (text(a) != text(b)) return keyword.name;
   }
-  return "the operator";
+  return a.members != b.members ? "several pools" : "the operator";
 }
 
 // Whether a dialect's text means the same.
@@ -136,8 +136,6 @@ ir::Result<PoolSpec> parse_any(std::string_view text) {
 ir::Result<PoolSpec> parse_meaning(std::string_view text) { return parse_any(text).and_then(check_meaning); }
 
 ir::Result<std::string> print_as(const Dialect& dialect, const PoolSpec& spec) {
-  if (is_pools(spec) && dialect.print != print_canonical)
-    return broken(Rule::dialect, fmt::format("{} has no words for {}", dialect.name, print(spec)));
   auto canonical = print_form(dialect, spec, spec);
   if (canonical || dialect.print == print_canonical) return canonical;
   for (const PoolSpec& form : {with_plain_windows(spec), with_adaptive_windows(spec)})

@@ -174,12 +174,15 @@ std::optional<Schedule> as_rolling(Schedule schedule, int most_together) {
 }
 
 std::optional<Schedule> in_loops(Schedule schedule) {
-  for (const ScheduleField& field : fields(schedule.family()))
-    if (field.loops && field.get(schedule) != *field.loops) {
-      field.set(schedule, *field.loops);
-      return schedule;
-    }
-  return std::nullopt;
+  bool is_other = false;
+  for (Schedule& pool : pools_of(schedule))
+    for (const ScheduleField& field : fields(pool.family()))
+      if (field.loops && field.get(pool) != *field.loops) {
+        field.set(pool, *field.loops);
+        is_other = true;
+        break;
+      }
+  return is_other ? std::optional(std::move(schedule)) : std::nullopt;
 }
 
 std::string value_text(const ScheduleField& field, const Schedule& schedule) {

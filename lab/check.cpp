@@ -98,7 +98,9 @@ class Checker {
   int64_t batch_of(size_t number) const {
     if (!spec_.batch) return 1;
     // Explicit strides say nothing of batches beyond their own.
-    const bool is_packed = spec_.strides.empty() && spec_.output_strides.empty() && member_.is_alone();
+    const auto packs_output = [](const frontend::PoolSpec& one) { return one.output_strides.empty(); };
+    const bool is_packed = spec_.strides.empty() && packs_output(spec_) &&
+                           std::ranges::all_of(pools_of(spec_), packs_output);
     const double room = is_sampled() ? most_taps_sampled : most_taps;
     const int64_t most = std::clamp(int64_t(room / count_taps(nest_)), int64_t{1}, largest_batch);
     return std::min(1 + int64_t(number) % largest_batch,

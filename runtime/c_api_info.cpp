@@ -173,8 +173,12 @@ int pooljit_spec_layer(const pooljit_spec* object, pooljit_layer* layer) {
   return guarded([&] {
     if (!object) return fail_null("object");
     if (!layer) return fail_null("layer");
-    if (const auto one = one_pool(object->spec->spec(), "pooljit_spec_layer"); !one) return fail(one.error());
-    return write_struct("pooljit_layer", layers_of(*object).get()->members[0], layer);
+    const pooljit_pools& pools = *layers_of(*object).get();
+    if (pools.member_count > 1 || pools.concat)
+      return fail({pooljit::ir::ErrorKind::unsupported, "pools.one",
+                   "a pooljit_layer is one pool, the spec has " + std::to_string(pools.member_count),
+                   "pooljit_spec_pools"});
+    return write_struct("pooljit_layer", pools.members[0], layer);
   });
 }
 

@@ -17,14 +17,6 @@ namespace {
 constexpr int64_t most_bytes = int64_t{1} << 56;
 constexpr int64_t most_useful = 1 << 20;  // threads of a batch, and batches: more are as good
 
-// Of the calls for one output: no indices where none are given.
-struct OneWritten {
-  void* output;
-  void* indices;
-  operator Kernel::Written() const { return {{&output, 1}, {&indices, indices ? size_t{1} : 0}}; }
-};
-OneWritten one_written(void* output, void* indices) { return {output, indices}; }
-
 // The largest batch whose view lies in memory that there can be.
 int64_t largest_in_memory(const MemoryView& view) {
   if (view.rank == 0 || view.room[0].stride == 0) return INT64_MAX;
@@ -49,7 +41,6 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Remarks remar
   const ir::PoolNest& nest = code_->info.nest;
   const int64_t batch = spec_.batch.value_or(1);
   input_ = runtime::input_view(nest, batch);
-  indices_ = runtime::indices_view(nest, batch);
   outputs_ = all_outputs(nest, batch);
   indices_of_ = all_indices(nest, batch);
   operands_ = operand_memory(nest, batch);
@@ -92,22 +83,11 @@ int64_t Kernel::scratch_bytes() const {
   return bytes;
 }
 
-ir::Result<void> Kernel::run(const void* input, void* output, void* indices, ThreadPool* pool, int64_t batch,
-                             ir::Operands operands) const {
-  if (is_pools(spec_)) return run(input, one_written(output, indices), pool, batch, operands);
-  Call call{input, output, indices, batch < 0 ? spec_.batch.value_or(1) : batch};
-  return run_call(call, pool, operands);
-}
-
 ir::Result<void> Kernel::run(const void* input, const Written& written, ThreadPool* pool, int64_t batch,
                              ir::Operands operands) const {
   Call call{input, nullptr, nullptr, batch < 0 ? spec_.batch.value_or(1) : batch};
   Members members;
   if (auto set = set_written(written, call, members); !set) return set;
-  return run_call(call, pool, operands);
-}
-
-ir::Result<void> Kernel::run_call(Call& call, ThreadPool* pool, ir::Operands operands) const {
   if (call.batch == 0) return {};
   if (auto checked = fill(call, operands); !checked) return checked;
   const int threads = useful_threads(call.batch, pool ? std::max(pool->threads(), 1) : threads_);
@@ -120,22 +100,11 @@ ir::Result<void> Kernel::run_call(Call& call, ThreadPool* pool, ir::Operands ope
   return {};
 }
 
-ir::Result<void> Kernel::run_part(const void* input, void* output, void* indices, const Share& share,
-                                  int64_t batch, ir::Operands operands) const {
-  if (is_pools(spec_)) return run_part(input, one_written(output, indices), share, batch, operands);
-  Call call{input, output, indices, batch < 0 ? spec_.batch.value_or(1) : batch};
-  return run_part_call(call, share, operands);
-}
-
 ir::Result<void> Kernel::run_part(const void* input, const Written& written, const Share& share,
                                   int64_t batch, ir::Operands operands) const {
   Call call{input, nullptr, nullptr, batch < 0 ? spec_.batch.value_or(1) : batch};
   Members members;
   if (auto set = set_written(written, call, members); !set) return set;
-  return run_part_call(call, share, operands);
-}
-
-ir::Result<void> Kernel::run_part_call(Call& call, const Share& share, ir::Operands operands) const {
   if (share.parts < 1 || share.part < 0 || share.part >= share.parts)
     return ir::invalid(
         "run.part",

@@ -25,12 +25,23 @@ class Kernel {
   // threads: of the built-in pool, >= 1.
   Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Remarks remarks = {});
 
+  // What is written: outputs and indices as all_outputs() and all_indices() list them. Of one pool one
+  // output, and one array of indices where it has them, which a backward reads.
+  struct Written {
+    std::span<void*const> outputs, indices;
+  };
   // Splits the tasks over the pool's threads and does them. pool: null for the built-in one; batch: -1 for
   // the spec's, which is 1 where it is free. operands: of the epilogue's steps, in their order. Errors:
-  // "run.null", "run.indices", "run.operands", "run.overlap", "run.batch"; of an unpool also
+  // "run.null", "run.outputs", "run.indices", "run.operands", "run.overlap", "run.batch"; of an unpool also
   // "run.index_range".
-  ir::Result<void> run(const void* input, void* output, void* indices, ThreadPool* pool = nullptr,
+  ir::Result<void> run(const void* input, const Written& written, ThreadPool* pool = nullptr,
                        int64_t batch = -1, ir::Operands operands = {}) const;
+  // The same of one output and at most one array of indices; null for none.
+  ir::Result<void> run(const void* input, void* output, void* indices, ThreadPool* pool = nullptr,
+                       int64_t batch = -1, ir::Operands operands = {}) const {
+    const size_t arrays = indices || !indices_of_.empty();
+    return run(input, {{&output, 1}, {&indices, arrays}}, pool, batch, operands);
+  }
 
   // Does share.part of share.parts on the calling thread: takes no lock, and allocates nothing but the
   // thread's scratch memory unless share.scratch is given. All parts together are one run. Errors: those of
@@ -39,16 +50,6 @@ class Kernel {
     int part = 0, parts = 1;
     void* scratch = nullptr;  // info.scratch_bytes, aligned to ir::scratch_alignment
   };
-  ir::Result<void> run_part(const void* input, void* output, void* indices, const Share& share,
-                            int64_t batch = -1, ir::Operands operands = {}) const;
-
-  // The same of several pools: outputs and indices as all_outputs() and all_indices() list them. Also of one
-  // pool, with one output, and one array of indices where it has them. Errors: also "run.outputs".
-  struct Written {
-    std::span<void*const> outputs, indices;
-  };
-  ir::Result<void> run(const void* input, const Written& written, ThreadPool* pool = nullptr,
-                       int64_t batch = -1, ir::Operands operands = {}) const;
   ir::Result<void> run_part(const void* input, const Written& written, const Share& share, int64_t batch = -1,
                             ir::Operands operands = {}) const;
 
@@ -77,7 +78,6 @@ class Kernel {
   // Of the spec's batch.
   const MemoryView& input_view() const { return input_; }
   const MemoryView& output_view() const { return outputs_[0]; }  // the first
-  const MemoryView& indices_view() const { return indices_; }    // empty unless asked for
   const std::vector<MemoryView>& operand_views() const { return operands_; }
   // Of several pools: all that the caller gives to be written.
   const std::vector<MemoryView>& output_views() const { return outputs_; }
@@ -87,16 +87,13 @@ class Kernel {
  private:
   using Members = std::array<MemberOutput, ir::most_member_outputs>;
   ir::Result<void> set_written(const Written& written, Call& call, Members& members) const;
+  struct Buffer;
   template <typename Take>
   void for_each_buffer(const Call& call, Take take) const;
-  ir::Result<void> check_members(const Call& call) const;
-  ir::Result<void> run_call(Call& call, ThreadPool* pool, ir::Operands operands) const;
-  ir::Result<void> run_part_call(Call& call, const Share& share, ir::Operands operands) const;
   ir::Result<void> check_batch(int64_t batch) const;
   ir::Result<void> fill(Call& call, ir::Operands operands) const;
   ir::Result<void> check(const Call& call) const;
   ir::Result<void> check_memory(const Call& call) const;
-  ir::Result<void> check_overlap(const Call& call) const;
   bool are_apart(const Call& call) const;
   int useful_threads(int64_t batch, int threads) const;
   TaskRanges all_tasks(int64_t batch) const;
@@ -114,7 +111,7 @@ class Kernel {
   mutable std::string text_;
   std::vector<int64_t> input_shape_, input_strides_;
   std::vector<std::vector<int64_t>> output_shapes_, output_strides_;  // by output
-  MemoryView input_, indices_;
+  MemoryView input_;
   std::vector<MemoryView> outputs_, indices_of_;
   std::vector<MemoryView> operands_;          // of the epilogue
   int64_t input_span_ = 0, output_span_ = 0;  // bytes from first to last, of the spec's batch

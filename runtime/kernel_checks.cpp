@@ -10,50 +10,29 @@
 
 namespace pooljit::runtime {
 
-// take(view, begin, what, number, is_written) for each array of the call, of one pool and of several.
+// An array of a call.
+struct Kernel::Buffer {
+  const MemoryView* view;
+  const void* begin;
+  const char* what;
+  size_t number;
+  bool is_written;
+  std::string name() const { return std::string(what) + " " + std::to_string(number); }
+};
+
 template <typename Take>
 void Kernel::for_each_buffer(const Call& call, Take take) const {
   const ir::PoolNest& nest = code_->info.nest;
-  const auto give = [&](const MemoryView& view, const void* begin, const char* what, size_t number,
-                        bool is_written) {
-    take(view.with_batch(call.batch), begin, what, number, is_written);
-  };
-  give(input_, call.input, "input", 0, false);
-  for (size_t i = 0; i < outputs_.size(); ++i) give(outputs_[i], call.written(i).output, "output", i, true);
+  take(Buffer{&input_, call.input, "input", 0, false});
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    take(Buffer{&outputs_[i], call.written(i).output, "output", i, true});
   for (size_t i = 0, number = 0; number < indices_of_.size(); ++i) {
     if (!pools_of(nest)[i].indices) continue;
-    give(indices_of_[number], call.written(i).indices, "indices", number, !nest.is_backward());
+    take(Buffer{&indices_of_[number], call.written(i).indices, "indices", number, !nest.is_backward()});
     ++number;
   }
-  for (size_t i = 0; i < operands_.size(); ++i) give(operands_[i], call.operands[i], "operand", i, false);
-}
-
-// None is null, and none that is written overlaps another.
-ir::Result<void> Kernel::check_members(const Call& call) const {
-  struct Buffer {
-    MemoryView view;
-    const void* begin = nullptr;
-    const char* what = "";
-    size_t number = 0;
-    bool is_written = false;
-    std::string name() const { return std::string(what) + " " + std::to_string(number); }
-  };
-  // On the stack: a run allocates nothing.
-  std::array<Buffer, 1 + 2 * ir::most_member_outputs + ir::most_operands> buffers;
-  size_t count = 0;
-  for_each_buffer(
-      call, [&](const MemoryView& view, const void* begin, const char* what, size_t number, bool is_written) {
-        buffers[count++] = {view, begin, what, number, is_written};
-      });
-  for (size_t a = 0; a < count; ++a) {
-    if (!buffers[a].begin) return ir::invalid("run.null", "the pointer to " + buffers[a].name() + " is null");
-    for (size_t b = 0; b < a; ++b)
-      if ((buffers[a].is_written || buffers[b].is_written) &&
-          overlap(buffers[a].view, buffers[a].begin, buffers[b].view, buffers[b].begin))
-        return ir::invalid("run.overlap", buffers[b].name() + " and " + buffers[a].name() + " overlap",
-                           "pooling does not work in place");
-  }
-  return {};
+  for (size_t i = 0; i < operands_.size(); ++i)
+    take(Buffer{&operands_[i], call.operands[i], "operand", i, false});
 }
 
 ir::Result<void> Kernel::check_batch(int64_t batch) const {
@@ -109,78 +88,55 @@ ir::Result<void> Kernel::fill(Call& call, ir::Operands operands) const {
 // What AddressSanitizer knows of the buffers: kernels do not ask it themselves.
 ir::Result<void> Kernel::check_memory(const Call& call) const {
   ir::Result<void> checked;
-  const auto look = [&](const MemoryView& view, const void* begin, const char* what, size_t number) {
+  const auto look = [&](const MemoryView& view, const void* begin, const std::string& name) {
     const int64_t at = checked ? first_poisoned(view, begin) : -1;
     if (at >= 0)
       checked = ir::invalid("run.buffer",
-                            std::string(what) + " " + std::to_string(number) +
-                                " may not be touched at byte " + std::to_string(at) + " of " +
+                            name + " may not be touched at byte " + std::to_string(at) + " of " +
                                 std::to_string(view.span_bytes()) + ", says AddressSanitizer",
                             "a buffer that is alive, and as long as the kernel's info says");
   };
-  for_each_buffer(call, [&](const MemoryView& view, const void* begin, const char* what, size_t number,
-                            bool) { look(view, begin, what, number); });
+  for_each_buffer(call, [&](const Buffer& buffer) {
+    look(buffer.view->with_batch(call.batch), buffer.begin, buffer.name());
+  });
   if (call.scratch && scratch_bytes() > 0)
-    look({.room = {{{1, 0, 1}}}, .rank = 1, .element_bytes = scratch_bytes()}, call.scratch, "scratch", 0);
+    look({.room = {{{1, 0, 1}}}, .rank = 1, .element_bytes = scratch_bytes()}, call.scratch, "scratch 0");
   return checked;
-}
-
-ir::Result<void> Kernel::check(const Call& call) const {
-  if (is_pools(spec_)) return check_members(call);
-  const bool wants_indices = indices_.rank > 0;
-  if (!call.input || !call.output || (wants_indices && !call.indices))
-    return ir::invalid("run.null", std::string("the pointer to the ") +
-                                       (!call.input    ? "input"
-                                        : !call.output ? "output"
-                                                       : "indices") +
-                                       " is null");
-  if (!wants_indices && call.indices)
-    return ir::invalid("run.indices", "indices were given to a kernel that has none",
-                       "add return_indices=True to the spec");
-  for (size_t i = 0; i < operands_.size(); ++i)
-    if (!call.operands[i])
-      return ir::invalid("run.null", "the pointer to operand " + std::to_string(i) + " is null");
-  return check_overlap(call);
 }
 
 // True where the ends of input, output and indices alone say that they do not overlap, and there is nothing
 // else: what nearly every call is.
 bool Kernel::are_apart(const Call& call) const {
-  if (!operands_.empty() || call.batch != spec_.batch.value_or(1)) return false;
+  if (!operands_.empty() || outputs_.size() > 1 || indices_of_.size() > 1 ||
+      call.batch != spec_.batch.value_or(1))
+    return false;
   const auto do_not_meet = [](const void* a, int64_t a_span, const void* b, int64_t b_span) {
     const auto first = reinterpret_cast<uintptr_t>(a), second = reinterpret_cast<uintptr_t>(b);
-    return first < second ? second - first >= uint64_t(a_span) : first - second >= uint64_t(b_span);
+    return a && b &&
+           (first < second ? second - first >= uint64_t(a_span) : first - second >= uint64_t(b_span));
   };
   if (!do_not_meet(call.input, input_span_, call.output, output_span_)) return false;
-  if (indices_.rank == 0) return true;
-  const int64_t indices_span = indices_.span_bytes();
+  if (indices_of_.empty()) return true;
+  const int64_t indices_span = indices_of_[0].span_bytes();
   return do_not_meet(call.input, input_span_, call.indices, indices_span) &&
          do_not_meet(call.output, output_span_, call.indices, indices_span);
 }
 
-// What is written overlaps nothing else.
-ir::Result<void> Kernel::check_overlap(const Call& call) const {
+// None is null, and none that is written overlaps another.
+ir::Result<void> Kernel::check(const Call& call) const {
   if (are_apart(call)) return {};
-  const auto overlapping = [&](const MemoryView& a, const void* a_begin, const MemoryView& b,
-                               const void* b_begin) {
-    return call.batch == spec_.batch.value_or(1)
-               ? overlap(a, a_begin, b, b_begin)
-               : overlap(a.with_batch(call.batch), a_begin, b.with_batch(call.batch), b_begin);
-  };
-  const auto refuse = [](const char* what) {
-    return ir::invalid("run.overlap", std::string(what) + " overlap", "pooling does not work in place");
-  };
-  const bool has_indices = indices_.rank > 0;
-  if (overlapping(input_, call.input, outputs_[0], call.output)) return refuse("input and output");
-  if (has_indices && overlapping(input_, call.input, indices_, call.indices))
-    return refuse("input and indices");
-  if (has_indices && overlapping(outputs_[0], call.output, indices_, call.indices))
-    return refuse("output and indices");
-  for (size_t i = 0; i < operands_.size(); ++i) {
-    if (overlapping(operands_[i], call.operands[i], outputs_[0], call.output))
-      return refuse("an operand and the output");
-    if (has_indices && overlapping(operands_[i], call.operands[i], indices_, call.indices))
-      return refuse("an operand and the indices");
+  // On the stack: a run allocates nothing.
+  std::array<Buffer, 1 + 2 * ir::most_member_outputs + ir::most_operands> buffers;
+  size_t count = 0;
+  for_each_buffer(call, [&](const Buffer& buffer) { buffers[count++] = buffer; });
+  for (size_t i = 0; i < count; ++i) {
+    const Buffer& a = buffers[i];
+    if (!a.begin) return ir::invalid("run.null", "the pointer to " + a.name() + " is null");
+    for (const Buffer& b : std::span(buffers).first(i))
+      if ((a.is_written || b.is_written) &&
+          overlap(a.view->with_batch(call.batch), a.begin, b.view->with_batch(call.batch), b.begin))
+        return ir::invalid("run.overlap", b.name() + " and " + a.name() + " overlap",
+                           "pooling does not work in place");
   }
   return {};
 }

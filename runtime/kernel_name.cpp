@@ -60,18 +60,20 @@ std::string kernel_name(const ir::PoolNest& nest, ir::Isa isa, std::string_view 
   const std::string prefix = label.empty() ? "pooljit" : fmt::format("pooljit:{}", label);
   const std::string extents =
       nest.has_any_size() ? "any" : fmt::format("{}", fmt::join(each(nest, &ir::NestDim::input), "x"));
+  std::string reductions, windows;
+  for (const ir::PoolNest& pool : pools_of(nest)) {
+    reductions.append(info(pool.reduction).text) += '_';
+    windows += '_' + window(pool);
+  }
+  const ir::PoolNest& first = pools_of(nest).front();
   const std::string input = layout(nest, nest.input, &ir::NestDim::input);
-  const auto tensor = [&](std::string_view layouts) {
-    return fmt::format("{}_{}_{}x{}", ir::info(nest.input.dtype).text, layouts, nest.channels, extents);
-  };
-  if (is_pools(nest))
-    return fmt::format("{}:{}_pools{}d_{}_{}", prefix, nest.members.size(), nest.dims.size(), tensor(input),
-                       ir::info(isa).text);
-  const std::string output = layout(nest, nest.output, &ir::NestDim::output);
-  return fmt::format("{}:{}_pool{}d{}_{}_{}{}_{}", prefix, info(nest.reduction).text, nest.dims.size(),
-                     nest.is_backward() ? "_backward" : "",
-                     tensor(input == output ? input : input + "_to_" + output), window(nest),
-                     nest.indices && !nest.is_backward() ? "_indices" : "", ir::info(isa).text);
+  const std::string output = layout(first, first.output, &ir::NestDim::output);
+  const bool has_indices =
+      std::ranges::any_of(pools_of(nest), [](const auto& pool) { return !!pool.indices; });
+  return fmt::format("{}:{}pool{}d{}_{}_{}_{}x{}{}{}_{}", prefix, reductions, nest.dims.size(),
+                     nest.is_backward() ? "_backward" : "", ir::info(nest.input.dtype).text,
+                     input == output ? input : input + "_to_" + output, nest.channels, extents, windows,
+                     has_indices && !nest.is_backward() ? "_indices" : "", ir::info(isa).text);
 }
 
 std::string named_listing(const ir::PoolNest& nest, std::string_view label, std::string_view backend,

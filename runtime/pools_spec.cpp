@@ -73,7 +73,6 @@ ir::Result<PoolSpec> spec_of(const pooljit_pools& given) {
   if (members->size() == 1 && pools.concat == 0 && pools.include_input == 0 && !has_output)
     return std::move(members->front());
   PoolSpec spec = frontend::spec_of_pools(std::move(*members));
-  spec.strides = spec.members[0].strides;
   spec.concat = pools.concat == 1;
   spec.include_input = pools.include_input == 1;
   if (auto error = read_output_place(pools.output, pools.output_order, spec))

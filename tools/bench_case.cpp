@@ -1,9 +1,9 @@
 #include "tools/bench_case.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "ir/element_type.h"
 #include "runtime/tuning/workload.h"
@@ -29,32 +29,14 @@ int64_t count_different(const Buffer& a, const Buffer& b, ir::DType dtype, doubl
   });
 }
 
-// Into the view, whose strides may repeat elements: then the packed copy becomes what the view holds, so that
-// all that is compared reads the same tensor.
-void copy_into_view(const FileView& view, ir::DType dtype, const Buffer& packed, const Buffer& strided) {
-  if (view.packed()) return;
-  scatter(view, dtype, packed.data(), strided.data());
-  gather(view, dtype, strided.data(), packed.data());
-}
-
 // Blocks of channels, and indices that count otherwise, are for kernels beside each other only.
 bool can_measure(const frontend::PoolSpec& spec, Measured beside) {
-  const bool is_for_all = spec.index_scope == ir::IndexScope::plane && channel_block(spec.layout) == 1 &&
-                          channel_block(output_layout(spec)) == 1;
+  const bool is_for_all = spec.index_scope == ir::IndexScope::plane && spec.index_dtype == ir::DType::i64 &&
+                          channel_block(spec.layout) == 1 && channel_block(output_layout(spec)) == 1;
   const bool is_forward = spec.direction == ir::Direction::forward;
-  return !is_pools(spec) && !make_nest(spec).is_norm_gradient() && spec.index_dtype == ir::DType::i64 &&
-         (is_for_all || (beside == Measured::beside_kernels && is_forward && spec.epilogue.empty())) &&
+  return !make_nest(spec).is_norm_gradient() &&
+         (is_for_all || (beside == Measured::beside_kernels && is_forward)) &&
          (!is_unpool(spec) || output_layout(spec) == spec.layout);
-}
-
-// Whether an epilogue can be done in place behind the plain loop: nothing in it converts.
-bool has_plain_epilogue(const frontend::PoolSpec& spec) {
-  if (spec.epilogue.empty()) return true;
-  const ir::PoolNest nest = make_nest(spec);
-  const std::vector<ir::View> operands = operand_views(nest);
-  return nest.result_dtype() == spec.dtype &&
-         std::all_of(operands.begin(), operands.end(),
-                     [&](const ir::View& view) { return view.dtype == spec.dtype; });
 }
 
 // The largest value that the steps make of data from 1 to 2, about.
@@ -70,99 +52,173 @@ double magnitude_of(const frontend::PoolSpec& spec) {
   return size;
 }
 
-PlainEpilogue plain_epilogue(const frontend::PoolSpec& spec) {
-  PlainEpilogue epilogue;
-  epilogue.is_double = spec.dtype == ir::DType::f64;
-  epilogue.channels_last = output_layout(spec) == frontend::Layout::nhwc;
-  epilogue.channels = spec.channels;
-  int64_t elements = 1, planes = spec.batch.value_or(1) * spec.channels;
-  for (int64_t extent : output_shape(spec)) elements *= extent;
-  epilogue.row = epilogue.channels_last ? spec.channels : elements / planes;
-  epilogue.rows = elements / epilogue.row;
-  for (const ir::EpilogueStep& step : spec.epilogue)
-    for (const ir::StepPart& part : info(step.kind).parts)
-      epilogue.part[epilogue.parts++] = {.kind = static_cast<PlainPartKind>(part.kind),
-                                         .number = step.numbers[part.argument]};
-  return epilogue;
+// Of what two right results may differ by.
+double relative_bound(const frontend::PoolSpec& spec) {
+  const bool only_moves = is_unpool(spec) || (make_nest(spec).is_extreme() && !make_nest(spec).is_backward());
+  if (only_moves || !ir::is_float(spec.dtype)) return 0;
+  const double epsilon = spec.dtype == ir::DType::f64 ? 0x1p-53 : 0x1p-24;
+  // Halves, which are summed as floats, may differ where a last rounding makes much of little.
+  const double last = spec.dtype == ir::DType::f16 ? 0x1p-10 : spec.dtype == ir::DType::bf16 ? 0x1p-7 : 0;
+  return 2.0 * static_cast<double>(make_nest(spec).full_taps()) * epsilon + last;
 }
 
-PlainUnpool plain_unpool(const frontend::PoolSpec& spec) {
-  const ir::PoolNest nest = make_nest(spec);
-  PlainUnpool unpool{.element_bytes = ir::bytes(spec.dtype),
-                     .channels_last = spec.layout == frontend::Layout::nhwc,
-                     .gathers = spec.unpool_gradient,
-                     .batch = spec.batch.value_or(1),
-                     .channels = spec.channels};
-  for (const ir::NestDim& dim : nest.dims) unpool.values *= dim.input, unpool.places *= dim.output;
-  if (unpool.gathers) std::swap(unpool.values, unpool.places);
-  return unpool;
+int64_t bytes_of(std::span<const Buffer* const> buffers) {
+  return std::accumulate(buffers.begin(), buffers.end(), int64_t{0},
+                         [](int64_t sum, const Buffer* one) { return sum + int64_t(one->size()); });
 }
 
 }  // namespace
 
-BenchCase::BenchCase(runtime::KernelPtr kernel, int threads)
-    : kernel_(std::move(kernel)),
-      plain_(plain_pool(kernel_->spec())),
-      plain_epilogue_(plain_epilogue(kernel_->spec())),
-      plain_unpool_(plain_unpool(kernel_->spec())),
-      from_(input_view(kernel_->spec())),
-      to_(output_view(kernel_->spec())),
-      threads_(threads) {}
+ir::Result<BenchCase::Tensor> BenchCase::Tensor::make(FileView view, ir::DType dtype, std::byte* room) {
+  auto packed = Buffer::allocate(file_bytes(view, dtype));
+  auto apart = Buffer::allocate(room || view.packed() ? 0 : tensor_bytes(view, dtype));
+  for (auto* buffer : {&packed, &apart}) {
+    if (!*buffer) return tl::unexpected(buffer->error());
+    if ((*buffer)->size() > 0)  // the pages are there before anything is timed
+      std::memset((*buffer)->data(), 0, (*buffer)->size());
+  }
+  std::byte* const seen = room ? room : view.packed() ? packed->data() : apart->data();
+  return Tensor{std::move(view), dtype, std::move(*packed), std::move(*apart), seen};
+}
+
+// Strides may repeat elements: then the packed copy becomes what the view holds, so that all that is compared
+// reads the same tensor.
+void BenchCase::Tensor::put() const {
+  if (seen == packed.data()) return;
+  scatter(view, dtype, packed.data(), seen);
+  gather(view, dtype, seen, packed.data());
+}
+
+void BenchCase::Tensor::take(const Buffer& to) const {
+  if (seen == packed.data())
+    std::memcpy(to.data(), seen, to.size());
+  else
+    gather(view, dtype, seen, to.data());
+}
 
 ir::Result<std::unique_ptr<BenchCase>> BenchCase::make(runtime::KernelPtr kernel, int threads,
                                                        Measured beside) {
-  if (kernel->spec().batch == 0)
+  const frontend::PoolSpec& spec = kernel->spec();
+  if (spec.batch == 0)
     return ir::invalid("bench.empty", "a batch of 0 is no work to measure", "give the spec a batch of 1");
-  if (kernel->spec().output_dtype || kernel->spec().quantized || !has_plain_epilogue(kernel->spec()))
+  const auto all = [&](auto holds) { return std::ranges::all_of(pools_of(spec), holds); };
+  const bool converts = !all([](const frontend::PoolSpec& pool) {
+    return !pool.output_dtype && !pool.quantized && has_plain_epilogue(pool);
+  });
+  if (converts && beside == Measured::beside_all)
     return ir::unsupported("bench.conversion", "the plain loop converts and requantizes nothing",
                            "leave output_dtype and scales out; give epilogues to float32 or float64 only");
-  if (!can_measure(kernel->spec(), beside))
+  if (!all([&](const frontend::PoolSpec& pool) { return can_measure(pool, beside); }))
     return ir::unsupported(
         "bench.no_plain_loop", "nothing that bench compares with does this",
         "give a layer of nchw or nhwc with int64 indices of the plane, other than an unpool of two layouts "
         "or a gradient of a norm; with --peers none also forward layers of blocks and indices of the tensor");
   std::unique_ptr<BenchCase> bench(new BenchCase(std::move(kernel), threads));
-  if (auto ok = bench->allocate(); !ok) return tl::unexpected(ok.error());
-  bench->fill_input();
-  if (has_indices(bench->kernel_->spec()) && bench->reads_indices()) bench->fill_indices();
-  if (auto ok = bench->make_operands(); !ok) return tl::unexpected(ok.error());
+  bench->has_plain_loop_ = beside == Measured::beside_all;
+  auto made = bench->make_input();
+  if (made) made = bench->make_pools();
+  if (made) made = bench->make_operands();
+  if (!made) return tl::unexpected(made.error());
+  bench->list_arguments();
   bench->threads_ = useful_threads(threads, bench->bytes_read() + bench->bytes_written());
   return bench;
 }
 
-ir::Result<void> BenchCase::allocate() {
+ir::Result<void> BenchCase::make_input() {
   const frontend::PoolSpec& spec = kernel_->spec();
-  const size_t index_elements = has_indices(spec) ? 1 : 0;
-  const struct {
-    Buffer& buffer;
-    size_t bytes;
-  } wanted[] = {
-      {packed_input_, file_bytes(from_, spec.dtype)},
-      {packed_output_, file_bytes(to_, spec.dtype)},
-      {packed_indices_, file_bytes(index_view(), ir::DType::i64) * index_elements},
-      {strided_input_, from_.packed() ? 0 : tensor_bytes(from_, spec.dtype)},
-      {strided_output_, to_.packed() ? 0 : tensor_bytes(to_, spec.dtype)},
-      {strided_indices_,
-       index_view().packed() ? 0 : tensor_bytes(index_view(), ir::DType::i64) * index_elements},
-  };
-  for (const auto& [buffer, bytes] : wanted) {
-    auto memory = Buffer::allocate(bytes);
-    if (!memory) return tl::unexpected(memory.error());
-    buffer = std::move(*memory);
-    std::memset(buffer.data(), 0, buffer.size());  // the pages are there before anything is timed
+  auto input = Tensor::make(input_view(spec), spec.dtype);
+  if (!input) return tl::unexpected(input.error());
+  input_ = std::move(*input);
+  // Ordinary numbers: the plain loop's results are comparable one by one.
+  runtime::fill_ordinary(spec.dtype, input_.packed.span());
+  input_.put();
+  if (!spec.concat) return {};
+  auto joined = Buffer::allocate(static_cast<size_t>(kernel_->output_view().span_bytes()));
+  if (!joined) return tl::unexpected(joined.error());
+  joined_ = std::move(*joined);
+  std::memset(joined_.data(), 0, joined_.size());
+  if (!spec.include_input) return {};
+  auto copied = Tensor::make(copied_view(spec), spec.dtype, joined_.data());
+  if (!copied) return tl::unexpected(copied.error());
+  copied_ = std::move(*copied);
+  return {};
+}
+
+ir::Result<void> BenchCase::make_pools() {
+  const frontend::PoolSpec& spec = kernel_->spec();
+  const ir::PoolNest& nest = kernel_->code().info.nest;
+  const size_t count = pools_of(spec).size(), before = pools_of(nest).size() - count;
+  for (size_t i = 0; i < count; ++i) {
+    Pool pool{.spec = pools_of(spec)[i]};
+    if (spec.concat) pool.spec.output_layout = spec.output_layout;
+    const ir::DType dtype = output_dtype(pool.spec);
+    const int64_t offset = nest.member_place(before + i).offset * ir::bytes(dtype);
+    auto output = Tensor::make(output_view(spec, i), dtype, spec.concat ? joined_.data() + offset : nullptr);
+    if (!output) return tl::unexpected(output.error());
+    pool.output = std::move(*output);
+    if (has_indices(pool.spec)) {
+      auto indices = Tensor::make(indices_view(spec, i), pool.spec.index_dtype);
+      if (!indices) return tl::unexpected(indices.error());
+      pool.indices = std::move(*indices);
+      if (reads_indices()) fill_indices(pool);
+    }
+    if (has_plain_loop_) {
+      pool.plain = plain_pool(pool.spec);
+      pool.plain_epilogue = plain_epilogue(pool.spec);
+      pool.plain_unpool = plain_unpool(pool.spec);
+    }
+    pools_.push_back(std::move(pool));
   }
   return {};
 }
 
-void BenchCase::fill_input() {
-  // Ordinary numbers: the plain loop's results are comparable one by one.
-  runtime::fill_ordinary(kernel_->spec().dtype, {packed_input_.data(), packed_input_.size()});
-  copy_into_view(from_, kernel_->spec().dtype, packed_input_, strided_input_);
+// Of the epilogues' steps, given to the parts of the plain epilogue that take them.
+ir::Result<void> BenchCase::make_operands() {
+  const std::vector<FileView> views = operand_views(kernel_->spec());
+  const std::vector<ir::View> types = operand_views(kernel_->code().info.nest);
+  size_t number = 0;
+  for (Pool& pool : pools_) {
+    PlainPart* plain = pool.plain_epilogue.part;
+    for (const ir::EpilogueStep& step : pool.spec.epilogue) {
+      const ir::StepInfo& row = info(step.kind);
+      const size_t first = pool.operands.size();
+      for (size_t i = 0; i < row.operands.size(); ++i, ++number) {
+        auto operand = Tensor::make(views[number], types[number].dtype);
+        if (!operand) return tl::unexpected(operand.error());
+        runtime::fill_ordinary(operand->dtype, operand->packed.span());
+        operand->put();
+        pool.operands.push_back(std::move(*operand));
+      }
+      if (!has_plain_loop_) continue;
+      for (const ir::StepPart& part : row.parts) {
+        if (!row.operands.empty()) {
+          plain->operand = pool.operands[first + part.argument].packed.data();
+          plain->is_tensor = row.operands[part.argument] == 'T';
+        }
+        ++plain;
+      }
+    }
+  }
+  return {};
+}
+
+void BenchCase::list_arguments() {
+  read_ = {&input_.packed};
+  if (joined_.size() > 0) outputs_ = {joined_.data()}, written_ = {&joined_};
+  for (const Pool& pool : pools_) {
+    if (joined_.size() == 0) outputs_.push_back(pool.output.seen), written_.push_back(&pool.output.packed);
+    if (pool.has_indices()) {
+      indices_.push_back(pool.indices.seen);
+      (reads_indices() ? read_ : written_).push_back(&pool.indices.packed);
+    }
+    for (const Tensor& operand : pool.operands)
+      operands_.push_back(operand.seen), read_.push_back(&operand.packed);
+  }
 }
 
 // Of each window the index of one place, as a forward pass gives it.
-void BenchCase::fill_indices() {
-  const frontend::PoolSpec& spec = kernel_->spec();
+void BenchCase::fill_indices(const Pool& pool) const {
+  const frontend::PoolSpec& spec = pool.spec;
   const ir::PoolNest nest = make_nest(spec);
   std::vector<ir::NestDim> dims = nest.dims, forward = dims;  // from windows to places
   if (nest.is_backward()) forward = forward_of(nest).dims;
@@ -178,8 +234,8 @@ void BenchCase::fill_indices() {
   int64_t windows = 1;
   for (const ir::NestDim& dim : dims) windows *= dim.input;
   const int64_t step = spec.layout == frontend::Layout::nhwc ? spec.channels : 1;  // from window to window
-  const int64_t count = std::ssize(packed_indices_.span()) / static_cast<int64_t>(sizeof(int64_t));
-  auto* const indices = reinterpret_cast<int64_t*>(packed_indices_.data());
+  const int64_t count = std::ssize(pool.indices.packed.span()) / static_cast<int64_t>(sizeof(int64_t));
+  auto* const indices = reinterpret_cast<int64_t*>(pool.indices.packed.data());
   for (int64_t i = 0; i < count; ++i) {
     int64_t window = i / step % windows, index = 0, weight = 1;
     for (size_t d = dims.size(); d-- > 0; window /= dims[d].input, weight *= dims[d].output) {
@@ -188,102 +244,54 @@ void BenchCase::fill_indices() {
     }
     indices[i] = index;
   }
-  copy_into_view(index_view(), ir::DType::i64, packed_indices_, strided_indices_);
+  pool.indices.put();
 }
 
-void* BenchCase::indices() const {
-  if (!has_indices(kernel_->spec())) return nullptr;
-  return (index_view().packed() ? packed_indices_ : strided_indices_).data();
-}
+int64_t BenchCase::bytes_read() const { return bytes_of(read_); }
 
-ir::Result<void> BenchCase::make_operands() {
-  const frontend::PoolSpec& spec = kernel_->spec();
-  for (const ir::EpilogueStep& step : spec.epilogue)
-    for (char form : info(step.kind).operands) {
-      const bool is_tensor = form == 'T';
-      auto packed = Buffer::allocate(is_tensor ? file_bytes(to_, spec.dtype)
-                                               : static_cast<size_t>(spec.channels * ir::bytes(spec.dtype)));
-      auto strided = Buffer::allocate(is_tensor && !to_.packed() ? tensor_bytes(to_, spec.dtype) : 0);
-      for (const auto* buffer : {&packed, &strided})
-        if (!*buffer) return tl::unexpected(buffer->error());
-      runtime::fill_ordinary(spec.dtype, {packed->data(), packed->size()});
-      if (strided->size() > 0) scatter(to_, spec.dtype, packed->data(), strided->data());
-      packed_operands_.push_back(std::move(*packed));
-      strided_operands_.push_back(std::move(*strided));
-    }
-  give_operands();
-  return {};
-}
-
-// To the parts of the plain epilogue that take them.
-void BenchCase::give_operands() {
-  PlainPart* plain = plain_epilogue_.part;
-  size_t first = 0;
-  for (const ir::EpilogueStep& step : kernel_->spec().epilogue) {
-    const ir::StepInfo& row = info(step.kind);
-    for (const ir::StepPart& part : row.parts) {
-      if (!row.operands.empty()) {
-        plain->operand = packed_operands_[first + part.argument].data();
-        plain->is_tensor = row.operands[part.argument] == 'T';
-      }
-      ++plain;
-    }
-    first += row.operands.size();
-  }
-}
-
-int64_t BenchCase::bytes_read() const {
-  size_t bytes = packed_input_.size() + (reads_indices() ? packed_indices_.size() : 0);
-  for (const Buffer& operand : packed_operands_) bytes += operand.size();
-  return static_cast<int64_t>(bytes);
-}
+int64_t BenchCase::bytes_written() const { return bytes_of(written_); }
 
 ir::Result<void> BenchCase::run_kernel(const runtime::Kernel& kernel) const {
-  const Buffer& output = to_.packed() ? packed_output_ : strided_output_;
-  std::array<const void*, ir::most_operands> operands = {};
-  for (size_t i = 0; i < packed_operands_.size(); ++i)
-    operands[i] = (strided_operands_[i].size() > 0 ? strided_operands_ : packed_operands_)[i].data();
-  return kernel.run((from_.packed() ? packed_input_ : strided_input_).data(), output.data(), indices(),
-                    nullptr, -1, std::span(operands).first(packed_operands_.size()));
+  return kernel.run(input_.seen, {outputs_, indices_}, nullptr, -1, operands_);
 }
 
 void BenchCase::run_plain() const {
-  const frontend::PoolSpec& spec = kernel_->spec();
-  const bool reads_view = !from_.packed() && !is_unpool(spec);
-  const void* const input = (reads_view ? strided_input_ : packed_input_).data();
-  void* const output = packed_output_.data();
-  const Buffer& index_buffer = reads_view && reads_indices() ? strided_indices_ : packed_indices_;
-  auto* const indices = has_indices(spec) ? reinterpret_cast<int64_t*>(index_buffer.data()) : nullptr;
-  if (is_unpool(spec))
-    return in_parallel(threads_, plain_tasks(plain_unpool_), [&](int64_t begin, int64_t end) {
-      run_plain_unpool(plain_unpool_, input, indices, output, begin, end);
+  for (const Pool& pool : pools_) run_plain(pool);
+}
+
+void BenchCase::run_plain(const Pool& pool) const {
+  const void* const input = is_unpool(pool.spec) ? input_.packed.data() : input_.seen;
+  void* const output = pool.output.packed.data();
+  const bool reads_view = reads_indices() && !is_unpool(pool.spec);
+  auto* const indices =
+      reinterpret_cast<int64_t*>(reads_view ? pool.indices.seen : pool.indices.packed.data());
+  if (is_unpool(pool.spec))
+    return in_parallel(threads_, plain_tasks(pool.plain_unpool), [&](int64_t begin, int64_t end) {
+      run_plain_unpool(pool.plain_unpool, input, indices, output, begin, end);
     });
-  if (spec.direction == ir::Direction::backward)
-    return in_parallel(threads_, plain_gradient_tasks(plain_), [&](int64_t begin, int64_t end) {
-      run_plain_gradient(plain_, input, indices, output, begin, end);
+  if (pool.spec.direction == ir::Direction::backward)
+    return in_parallel(threads_, plain_gradient_tasks(pool.plain), [&](int64_t begin, int64_t end) {
+      run_plain_gradient(pool.plain, input, indices, output, begin, end);
     });
-  in_parallel(threads_, plain_tasks(plain_), [&](int64_t begin, int64_t end) {
-    tools::run_plain(plain_, input, output, indices, begin, end);
+  in_parallel(threads_, plain_tasks(pool.plain), [&](int64_t begin, int64_t end) {
+    tools::run_plain(pool.plain, input, output, indices, begin, end);
   });
-  if (plain_epilogue_.parts == 0) return;
-  in_parallel(threads_, plain_epilogue_.rows,
-              [&](int64_t begin, int64_t end) { run_plain_epilogue(plain_epilogue_, output, begin, end); });
+  if (pool.plain_epilogue.parts == 0) return;
+  in_parallel(threads_, pool.plain_epilogue.rows, [&](int64_t begin, int64_t end) {
+    run_plain_epilogue(pool.plain_epilogue, output, begin, end);
+  });
 }
 
 void BenchCase::run_copy(bool streaming) const {
   // Each stream that is read goes to each that is written, in shares by their sizes: a part of the work of
   // each thread for each.
-  std::vector<const Buffer*> sources = {&packed_input_};
-  for (const Buffer& operand : packed_operands_) sources.push_back(&operand);
-  std::vector<const Buffer*> targets = {&packed_output_};
-  (reads_indices() ? sources.push_back(&packed_indices_) : targets.push_back(&packed_indices_));
   const size_t read = static_cast<size_t>(bytes_read()), written = static_cast<size_t>(bytes_written());
   in_parallel(threads_, threads_, [&](int64_t begin, int64_t) {
     const auto part = static_cast<size_t>(begin), parts = static_cast<size_t>(threads_);
     size_t written_before = 0;
-    for (const Buffer* to : targets) {
+    for (const Buffer* to : written_) {
       size_t read_before = 0;
-      for (const Buffer* from : sources) {
+      for (const Buffer* from : read_) {
         const auto share = [](const Buffer& of, size_t before, size_t size, size_t all) {
           const auto at = [&](size_t bytes) {
             return static_cast<size_t>(double(of.size()) * double(bytes) / double(all)) / 64 * 64;
@@ -301,62 +309,89 @@ void BenchCase::run_copy(bool streaming) const {
   });
 }
 
-ir::Result<BenchCase::Outputs> BenchCase::run_once(const runtime::Kernel& kernel) const {
-  const frontend::PoolSpec& spec = kernel_->spec();
-  if (auto ok = run_kernel(kernel); !ok) return tl::unexpected(ok.error());
-  auto output = Buffer::allocate(packed_output_.size());
-  auto indices = Buffer::allocate(spec.return_indices ? packed_indices_.size() : 0);
-  for (const auto* buffer : {&output, &indices})
-    if (!*buffer) return tl::unexpected(buffer->error());
-  if (to_.packed()) {
-    std::memcpy(output->data(), packed_output_.data(), output->size());
-    std::memcpy(indices->data(), packed_indices_.data(), indices->size());
-  } else {
-    gather(to_, spec.dtype, strided_output_.data(), output->data());
-    if (spec.return_indices) gather(to_, ir::DType::i64, strided_indices_.data(), indices->data());
+ir::Result<std::vector<BenchCase::Theirs>> BenchCase::theirs() const {
+  std::vector<Theirs> all;
+  for (const Pool& pool : pools_) {
+    auto output = Buffer::allocate(pool.output.packed.size());
+    auto indices = Buffer::allocate(pool.indices.packed.size());
+    for (const auto* buffer : {&output, &indices})
+      if (!*buffer) return tl::unexpected(buffer->error());
+    all.push_back({input_.packed.data(), std::move(*output), std::move(*indices)});
   }
-  return Outputs{std::move(*output), std::move(*indices)};
+  return all;
 }
 
-double BenchCase::relative_bound() const {
-  const frontend::PoolSpec& spec = kernel_->spec();
-  const bool only_moves = is_unpool(spec) || (make_nest(spec).is_extreme() && !make_nest(spec).is_backward());
-  if (only_moves || !ir::is_float(spec.dtype)) return 0;
-  const double epsilon = spec.dtype == ir::DType::f64 ? 0x1p-53 : 0x1p-24;
-  // Halves, which are summed as floats, may differ where a last rounding makes much of little.
-  const double last = spec.dtype == ir::DType::f16 ? 0x1p-10 : spec.dtype == ir::DType::bf16 ? 0x1p-7 : 0;
-  return 2.0 * static_cast<double>(make_nest(spec).full_taps()) * epsilon + last;
+ir::Result<std::vector<BenchCase::Theirs>> BenchCase::run_once(const runtime::Kernel& kernel) const {
+  auto ours = theirs();
+  if (!ours) return ours;
+  if (auto ok = run_kernel(kernel); !ok) return tl::unexpected(ok.error());
+  for (size_t i = 0; i < pools_.size(); ++i) {
+    pools_[i].output.take((*ours)[i].output);
+    if (pools_[i].has_indices()) pools_[i].indices.take((*ours)[i].indices);
+  }
+  return ours;
+}
+
+int64_t BenchCase::count_differences(std::span<const Theirs> ours, size_t pool, const Buffer& output,
+                                     const Buffer& indices) const {
+  const frontend::PoolSpec& spec = pools_[pool].spec;
+  return count_different(ours[pool].output, output, output_dtype(spec), relative_bound(spec),
+                         magnitude_of(spec)) +
+         count_different(ours[pool].indices, indices, spec.index_dtype, 0);
+}
+
+// Of what the last run left.
+int64_t BenchCase::copy_differences() const {
+  if (!copied_) return 0;
+  copied_->take(copied_->packed);
+  return count_different(copied_->packed, input_.packed, copied_->dtype, 0);
 }
 
 ir::Result<int64_t> BenchCase::differences() {
   const auto ours = run_once(*kernel_);
   if (!ours) return tl::unexpected(ours.error());
+  int64_t count = copy_differences();
   run_plain();
-  return count_different(ours->output, packed_output_, kernel_->spec().dtype, relative_bound(),
-                         magnitude_of(kernel_->spec())) +
-         count_different(ours->indices, packed_indices_, ir::DType::i64, 0);
+  for (size_t i = 0; i < pools_.size(); ++i)
+    count += count_differences(*ours, i, pools_[i].output.packed, pools_[i].indices.packed);
+  return count;
 }
 
-ir::Result<BenchCase::Theirs> BenchCase::theirs() const {
-  auto output = Buffer::allocate(packed_output_.size());
-  auto indices = Buffer::allocate(packed_indices_.size());
-  for (const auto* buffer : {&output, &indices})
-    if (!*buffer) return tl::unexpected(buffer->error());
-  return Theirs{packed_input_.data(), std::move(*output), std::move(*indices)};
-}
-
-ir::Result<int64_t> BenchCase::differences_from(const Theirs& theirs) const {
+ir::Result<int64_t> BenchCase::differences_from(std::span<const Theirs> theirs) const {
   const auto ours = run_once(*kernel_);
   if (!ours) return tl::unexpected(ours.error());
-  return count_different(ours->output, theirs.output, kernel_->spec().dtype, relative_bound(),
-                         magnitude_of(kernel_->spec())) +
-         count_different(ours->indices, theirs.indices, ir::DType::i64, 0);
+  int64_t count = copy_differences();
+  for (size_t i = 0; i < pools_.size(); ++i)
+    count += count_differences(*ours, i, theirs[i].output, theirs[i].indices);
+  return count;
 }
 
 ir::Result<int64_t> BenchCase::differences_from(const runtime::Kernel& other) const {
-  auto theirs = run_once(other);
+  const auto theirs = run_once(other);
   if (!theirs) return tl::unexpected(theirs.error());
-  return differences_from(Theirs{nullptr, std::move(theirs->output), std::move(theirs->indices)});
+  return differences_from(*theirs);
+}
+
+// The rows of all, one after the other: images, or pixels where channels are innermost.
+void BenchCase::join(std::span<const Theirs> theirs) const {
+  if (joined_.size() == 0) return;
+  const FileView& view = pools_[0].output.view;
+  int64_t rows = 1;
+  for (size_t axis = 0; axis < view.channel; ++axis) rows *= view.shape[axis];
+  std::vector<const Buffer*> parts;
+  if (copied_) parts.push_back(&input_.packed);
+  for (const Theirs& each : theirs) parts.push_back(&each.output);
+  const size_t row_bytes = joined_.size() / static_cast<size_t>(rows);
+  in_parallel(threads_, rows, [&](int64_t begin, int64_t end) {
+    for (auto row = static_cast<size_t>(begin); row < static_cast<size_t>(end); ++row) {
+      std::byte* to = joined_.data() + row * row_bytes;
+      for (const Buffer* part : parts) {
+        const size_t bytes = part->size() / static_cast<size_t>(rows);
+        std::memcpy(to, part->data() + row * bytes, bytes);
+        to += bytes;
+      }
+    }
+  });
 }
 
 }  // namespace pooljit::tools

@@ -1,9 +1,12 @@
 // BenchCase: one spec with data, and what is to be timed on it: the kernel, the plain loop and the copy
-// yardstick, all on the same buffers and the same number of threads.
+// yardstick, all on the same buffers and the same number of threads. Of several pools the kernel makes all,
+// and the plain loop one after the other, each into a tensor of its own.
 #pragma once
 
-#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "runtime/compile.h"
 #include "tools/bandwidth.h"
@@ -35,52 +38,79 @@ class BenchCase {
   // Reads and writes as many bytes as the kernel does; results are overwritten.
   void run_copy(bool streaming) const;
 
+  // Whether the plain loop does it: with Measured::beside_all, all that make() gives.
+  bool has_plain_loop() const { return has_plain_loop_; }
+
   // Runs kernel and plain loop once each: how many outputs and indices differ. Averages may differ by the
   // rounding of their sums, whose order is not the same.
   ir::Result<int64_t> differences();
 
-  // For another library on the same packed input: its results, which it fills by itself, beside the kernel's.
+  // Packed results of a pool. For another library, which fills them by itself from the same packed input.
   // Epilogues and strides are not its business.
   struct Theirs {
     const std::byte* input = nullptr;
     Buffer output, indices;  // indices: empty unless asked for
   };
-  ir::Result<Theirs> theirs() const;
-  ir::Result<int64_t> differences_from(const Theirs& theirs) const;
+  ir::Result<std::vector<Theirs>> theirs() const;  // by pool
+  // To the kernel's.
+  ir::Result<int64_t> differences_from(std::span<const Theirs> theirs) const;
   ir::Result<int64_t> differences_from(const runtime::Kernel& other) const;
+  // Packed results as one tensor, for what gives several pools apart where they are wanted as one.
+  void join(std::span<const Theirs> theirs) const;
 
+  // The pools, each as a layer of its own, in the layout that its results have.
+  const frontend::PoolSpec& pool(size_t number) const { return pools_[number].spec; }
+  size_t pool_count() const { return pools_.size(); }
   int64_t bytes_read() const;
-  int64_t bytes_written() const {
-    return static_cast<int64_t>(packed_output_.size() + (reads_indices() ? 0 : packed_indices_.size()));
-  }
+  int64_t bytes_written() const;
   int threads() const { return threads_; }
 
  private:
-  BenchCase(runtime::KernelPtr kernel, int threads);
-  ir::Result<void> allocate();
-  ir::Result<void> make_operands();
-  void give_operands();
-  void fill_input();
-  void fill_indices();
-  void* indices() const;  // of the kernel; null: it has none
-  const FileView& index_view() const { return has_indices_like_output(kernel_->spec()) ? to_ : from_; }
-  struct Outputs {
-    Buffer output, indices;  // packed
+  // Packed, as files are; where the kernel takes a view, that too.
+  struct Tensor {
+    FileView view;
+    ir::DType dtype = ir::DType::f32;
+    Buffer packed, apart;
+    std::byte* seen = nullptr;  // by the kernel
+
+    // room: of a tensor that this one is a part of; null: it is none.
+    static ir::Result<Tensor> make(FileView view, ir::DType dtype, std::byte* room = nullptr);
+    void put() const;  // from packed to what the kernel sees
+    void take(const Buffer& to) const;
   };
-  ir::Result<Outputs> run_once(const runtime::Kernel& kernel) const;
-  double relative_bound() const;  // of what two right results may differ by
+  struct Pool {
+    frontend::PoolSpec spec;
+    PlainPool plain{};
+    PlainEpilogue plain_epilogue{};
+    PlainUnpool plain_unpool{};
+    Tensor output{}, indices{};
+    std::vector<Tensor> operands{};
+
+    bool has_indices() const { return indices.seen != nullptr; }
+  };
+
+  BenchCase(runtime::KernelPtr kernel, int threads) : kernel_(std::move(kernel)), threads_(threads) {}
+  ir::Result<void> make_input();
+  ir::Result<void> make_pools();
+  ir::Result<void> make_operands();
+  void list_arguments();
+  void fill_indices(const Pool& pool) const;
+  void run_plain(const Pool& pool) const;
+  ir::Result<std::vector<Theirs>> run_once(const runtime::Kernel& kernel) const;
+  int64_t count_differences(std::span<const Theirs> ours, size_t pool, const Buffer& output,
+                            const Buffer& indices) const;
+  int64_t copy_differences() const;
 
   runtime::KernelPtr kernel_;
-  PlainPool plain_;
-  PlainEpilogue plain_epilogue_;
-  PlainUnpool plain_unpool_;
-  FileView from_, to_;
   int threads_;
-  // What the copy works on, and an unpool's plain loop; the kernel and other plain loops too, unless the spec
-  // has strides: then both read the strided input, and the plain loop writes the packed output.
-  Buffer packed_input_, packed_output_, packed_indices_;
-  Buffer strided_input_, strided_output_, strided_indices_;
-  std::vector<Buffer> packed_operands_, strided_operands_;  // of the epilogue; strided: tensors only
+  bool has_plain_loop_ = true;
+  Tensor input_;
+  Buffer joined_;                 // concat: all outputs
+  std::optional<Tensor> copied_;  // include_input: the part of the output that is the input
+  std::vector<Pool> pools_;
+  std::vector<void*> outputs_, indices_;  // of the kernel
+  std::vector<const void*> operands_;
+  std::vector<const Buffer*> read_, written_;  // what the copy works on
 };
 
 }  // namespace pooljit::tools

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "runtime/options.h"
 #include "tools/bench/session.h"
 #include "tools/bench_case.h"
-#include "tools/bench_pools.h"
 #include "tools/command.h"
 #include "tools/engine.h"
 #include "tools/measure.h"
@@ -29,10 +29,19 @@ struct BenchReport {
   std::string spec, backend, isa, schedule, schedule_origin;
   int threads = 1;
   size_t code_bytes = 0;
-  Timing compile, cache_hit, call, plain, copy, streaming_copy;
+  Timing compile, cache_hit, call, copy, streaming_copy;
+  std::optional<Timing> plain;          // absent: the plain loop does not do it
   double call_slow = 0, copy_slow = 0;  // the 99th percentiles of single calls, in seconds
   int64_t bytes_read = 0, bytes_written = 0;
   int64_t differences = 0;
+  // Of several pools: a kernel for each, and these one after the other, each into an output of its own; what
+  // makes one tensor of these is not counted.
+  struct Member {
+    std::string spec;
+    Timing compile, call;
+  };
+  std::vector<Member> members;
+  std::optional<Timing> apart;
 
   double gigabytes() const { return static_cast<double>(bytes_read + bytes_written) * 1e-9; }
   double bandwidth() const { return gigabytes() / call.median; }
@@ -40,25 +49,70 @@ struct BenchReport {
   const Timing& best_copy() const { return copy.median <= streaming_copy.median ? copy : streaming_copy; }
   double copy_bandwidth() const { return gigabytes() / best_copy().median; }
   double share() const { return best_copy().median / call.median; }
-  double speedup() const { return plain.median / call.median; }
+  double speedup() const { return plain->median / call.median; }
+  double members_compile() const {
+    return std::accumulate(members.begin(), members.end(), 0.0,
+                           [](double sum, const Member& one) { return sum + one.compile.median; });
+  }
+  double times_the_slowest() const {
+    const auto median = [](const Member& one) { return one.call.median; };
+    return call.median / median(*std::ranges::max_element(members, {}, median));
+  }
 };
 
+using Cases = std::vector<std::unique_ptr<BenchCase>>;
+
 // All take turns but the copy with streaming stores, which would leave empty caches to the next one.
-void time_calls(const BenchCase& bench, BenchReport& report) {
-  const std::function<void()> contenders[] = {
+void time_calls(const BenchCase& bench, const Cases& members, BenchReport& report) {
+  std::vector<std::function<void()>> contenders = {
       [&] { (void)bench.run_kernel(); },  // differences() has seen it succeed
-      [&] { bench.run_plain(); },
       [&] { bench.run_copy(false); },
   };
+  if (bench.has_plain_loop()) contenders.emplace_back([&] { bench.run_plain(); });
+  const size_t others = contenders.size();
+  for (const auto& member : members) contenders.emplace_back([&] { (void)member->run_kernel(); });
+  if (!members.empty())
+    contenders.emplace_back([&] {
+      for (const auto& member : members) (void)member->run_kernel();
+    });
   const std::vector<Timing> timings = measure(contenders, {.budget_seconds = 1.5});
   const std::function<void()> stream = [&] { bench.run_copy(true); };
   report.call = timings[0];
-  report.plain = timings[1];
-  report.copy = timings[2];
+  report.copy = timings[1];
+  if (bench.has_plain_loop()) report.plain = timings[2];
+  for (size_t i = 0; i < members.size(); ++i) report.members[i].call = timings[others + i];
+  if (!members.empty()) report.apart = timings.back();
   report.streaming_copy = measure({&stream, 1}, {.budget_seconds = 0.5})[0];
   constexpr double share = 0.99, seconds = 0.3;
   report.call_slow = call_quantile(contenders[0], share, seconds);
-  report.copy_slow = call_quantile(contenders[2], share, seconds);
+  report.copy_slow = call_quantile(contenders[1], share, seconds);
+}
+
+// Beside the plain loop, if it does the layer.
+ir::Result<std::unique_ptr<BenchCase>> case_of(const runtime::KernelPtr& kernel,
+                                               const runtime::Options& options) {
+  const int threads = runtime::thread_count(options);
+  auto bench = BenchCase::make(kernel, threads);
+  return bench ? std::move(bench) : BenchCase::make(kernel, threads, Measured::beside_kernels);
+}
+
+// Of several pools, each as a layer of its own, in the layout that its results have.
+ir::Result<Cases> members_of(const frontend::PoolSpec& spec, runtime::Options options, BenchReport& report) {
+  options.schedule.clear();
+  Cases cases;
+  for (frontend::PoolSpec member : spec.members) {
+    if (spec.concat) member.output_layout = spec.output_layout;
+    const std::string text = print(member);
+    const auto kernel = runtime::compile(text, options);
+    if (!kernel) return tl::unexpected(kernel.error());
+    auto bench = case_of(*kernel, options);
+    if (!bench) return tl::unexpected(bench.error());
+    const auto compile = time_compile(text, options, 0.2);
+    if (!compile) return tl::unexpected(compile.error());
+    cases.push_back(std::move(*bench));
+    report.members.push_back({text, *compile, {}});
+  }
+  return cases;
 }
 
 ir::Result<BenchReport> measure_spec(const BenchArguments& arguments) {
@@ -67,7 +121,7 @@ ir::Result<BenchReport> measure_spec(const BenchArguments& arguments) {
   if (!plain_loop_runs_here())
     return ir::unsupported("bench.plain_loop", "the plain loop was compiled for another machine",
                            "build pooljit on the machine that is to be measured");
-  const auto bench = BenchCase::make(*kernel, runtime::thread_count(arguments.options));
+  const auto bench = case_of(*kernel, arguments.options);
   if (!bench) return tl::unexpected(bench.error());
 
   BenchReport report;
@@ -81,7 +135,8 @@ ir::Result<BenchReport> measure_spec(const BenchArguments& arguments) {
   report.threads = (*bench)->threads();
   report.bytes_read = (*bench)->bytes_read();
   report.bytes_written = (*bench)->bytes_written();
-  const auto differences = (*bench)->differences();
+  const auto differences =
+      (*bench)->has_plain_loop() ? (*bench)->differences() : (*bench)->differences_from(**kernel);
   if (!differences) return tl::unexpected(differences.error());
   report.differences = *differences;
 
@@ -90,33 +145,44 @@ ir::Result<BenchReport> measure_spec(const BenchArguments& arguments) {
   report.compile = *compile;
   const std::function<void()> hit[] = {[&] { (void)runtime::compile(arguments.spec, arguments.options); }};
   report.cache_hit = measure(hit, {.budget_seconds = 0.1})[0];
-  time_calls(**bench, report);
+  const auto members = members_of((*kernel)->spec(), arguments.options, report);
+  if (!members) return tl::unexpected(members.error());
+  time_calls(**bench, *members, report);
   return report;
 }
 
 nlohmann::ordered_json as_json(const BenchReport& report) {
-  return {{"spec", report.spec},
-          {"backend", report.backend},
-          {"isa", report.isa},
-          {"schedule", report.schedule},
-          {"schedule_origin", report.schedule_origin},
-          {"threads", report.threads},
-          {"code_bytes", report.code_bytes},
-          {"compile", time_json(report.compile)},
-          {"cache_hit", time_json(report.cache_hit)},
-          {"call", time_json(report.call)},
-          {"call_99th_percentile_seconds", report.call_slow},
-          {"bytes_read", report.bytes_read},
-          {"bytes_written", report.bytes_written},
-          {"bytes_per_second", report.bandwidth() * 1e9},
-          {"copy", time_json(report.copy)},
-          {"copy_99th_percentile_seconds", report.copy_slow},
-          {"streaming_copy", time_json(report.streaming_copy)},
-          {"copy_bytes_per_second", report.copy_bandwidth() * 1e9},
-          {"share_of_copy_bandwidth", report.share()},
-          {"plain_loop", time_json(report.plain)},
-          {"speedup_over_plain_loop", report.speedup()},
-          {"differences_to_plain_loop", report.differences}};
+  nlohmann::ordered_json json = {{"spec", report.spec},
+                                 {"backend", report.backend},
+                                 {"isa", report.isa},
+                                 {"schedule", report.schedule},
+                                 {"schedule_origin", report.schedule_origin},
+                                 {"threads", report.threads},
+                                 {"code_bytes", report.code_bytes},
+                                 {"compile", time_json(report.compile)},
+                                 {"cache_hit", time_json(report.cache_hit)},
+                                 {"call", time_json(report.call)},
+                                 {"call_99th_percentile_seconds", report.call_slow},
+                                 {"bytes_read", report.bytes_read},
+                                 {"bytes_written", report.bytes_written},
+                                 {"bytes_per_second", report.bandwidth() * 1e9},
+                                 {"copy", time_json(report.copy)},
+                                 {"copy_99th_percentile_seconds", report.copy_slow},
+                                 {"streaming_copy", time_json(report.streaming_copy)},
+                                 {"copy_bytes_per_second", report.copy_bandwidth() * 1e9},
+                                 {"share_of_copy_bandwidth", report.share()}};
+  if (report.plain)
+    json.update({{"plain_loop", time_json(*report.plain)},
+                 {"speedup_over_plain_loop", report.speedup()},
+                 {"differences_to_plain_loop", report.differences}});
+  for (const BenchReport::Member& member : report.members)
+    json["members"].push_back({{"spec", member.spec}, {"call", time_json(member.call)}});
+  if (report.apart)
+    json.update({{"apart", time_json(*report.apart)},
+                 {"speedup_over_apart", report.apart->median / report.call.median},
+                 {"times_the_slowest_alone", report.times_the_slowest()},
+                 {"members_compile_seconds", report.members_compile()}});
+  return json;
 }
 
 void print_report(const BenchReport& report) {
@@ -137,33 +203,28 @@ void print_report(const BenchReport& report) {
       "  copy        {}   the same bytes only moved ({} stores): {:.4g} GB/s; the call reaches {:.0f} %\n",
       time_text(report.best_copy()), streams ? "streaming" : "ordinary", report.copy_bandwidth(),
       100 * report.share());
-  fmt::print("  plain loop  {}   the call is {:.3g} times as fast; {}\n", time_text(report.plain),
-             report.speedup(),
-             report.differences == 0 ? "same results" : fmt::format("{} RESULTS DIFFER", report.differences));
+  if (report.plain)
+    fmt::print(
+        "  plain loop  {}   the call is {:.3g} times as fast; {}\n", time_text(*report.plain),
+        report.speedup(),
+        report.differences == 0 ? "same results" : fmt::format("{} RESULTS DIFFER", report.differences));
+  for (const BenchReport::Member& member : report.members)
+    fmt::print("  alone       {}   {}\n", time_text(member.call), member.spec);
+  if (report.apart)
+    fmt::print(
+        "  apart       {}   these one after the other: the call is {:.3g} times as fast, and takes {:.3g} "
+        "times as long as the slowest of them; they compile in {}\n",
+        time_text(*report.apart), report.apart->median / report.call.median, report.times_the_slowest(),
+        time_text(report.members_compile()));
   fmt::print("  99 of 100   {:>9}   single calls take no longer; of ordinary copies {}\n",
              time_text(report.call_slow), time_text(report.copy_slow));
   fmt::print("  times are medians of samples that take turns, +- half the distance between the quartiles\n");
-}
-
-ir::Result<Exit> bench_pools(const BenchArguments& arguments) {
-  const auto kernel = runtime::compile(arguments.spec, arguments.options);
-  if (!kernel) return tl::unexpected(kernel.error());
-  const auto report = measure_pools(*kernel, arguments.options);
-  if (!report) return tl::unexpected(report.error());
-  if (arguments.json)
-    fmt::print("{}", json_text(*report));
-  else
-    print_report(*report);
-  return Exit::ok;
 }
 
 ir::Result<Exit> bench(BenchArguments arguments) {
   auto sized = at_size(arguments.spec, arguments.size);
   if (!sized) return tl::unexpected(sized.error());
   arguments.spec = std::move(*sized);
-  const auto spec = frontend::parse_spec(arguments.spec);
-  if (!spec) return tl::unexpected(spec.error());
-  if (is_pools(*spec)) return bench_pools(arguments);
   const auto report = measure_spec(arguments);
   if (!report) return tl::unexpected(report.error());
   if (arguments.json)

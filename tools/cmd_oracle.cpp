@@ -84,28 +84,17 @@ ir::Result<void> judge(const ir::PoolNest& nest, const runtime::Case& data, cons
   return {};
 }
 
-ir::Result<Json> answer(const Json& question) {
-  if (!question.is_object() || !question.value("spec", Json()).is_string())
-    return ir::invalid("oracle.question", "a question is an object with a spec and an input",
-                       R"~({"spec": "max_pool1d(float32[1,4], kernel_size=2)", "input": [1, 2, "nan", 4]})~");
-  const auto spec = frontend::parse_spec(question["spec"].get<std::string>());
-  if (!spec) return tl::unexpected(spec.error());
-  const bool is_asked = !is_pools(*spec) && !is_unpool(*spec) && spec->direction == ir::Direction::forward;
-  const ir::PoolNest nest = is_asked ? make_nest(*spec) : ir::PoolNest();
-  if (!is_asked || !operand_views(nest).empty())
-    return ir::unsupported("oracle.layer", "forward layers of one tensor are answered",
-                           "pooljit.reference in Python takes indices and operands");
-  const int64_t batch = std::max<int64_t>(spec->batch.value_or(1), 1);
-  const auto input =
-      elements_of(nest.input.dtype, question, "input", runtime::input_view(nest, batch).element_count());
-  if (!input) return tl::unexpected(input.error());
-  const auto data = runtime::Case::make(nest, runtime::DataKind::plain, batch, 1, *input);
+// Of one pool, whose question has its results.
+ir::Result<Json> answer_pool(const frontend::PoolSpec& spec, const Bits& input, const Json& question) {
+  const ir::PoolNest nest = make_nest(spec);
+  const int64_t batch = std::max<int64_t>(spec.batch.value_or(1), 1);
+  const auto data = runtime::Case::make(nest, runtime::DataKind::plain, batch, 1, input);
   if (!data) return tl::unexpected(data.error());
   data->clear_outputs(0);
   const runtime::Call call = data->call(0);
   ir::evaluate(nest, batch, call.input, call.output, call.indices);
   const runtime::Results right = data->results(0);
-  Json said = {{"spec", print(*spec)}, {"shape", output_shape(*spec)}};
+  Json said = {{"shape", output_shape(spec)}};
   said["output"] = texts_of(nest.output.dtype, runtime::read_elements(data->output.view, right.output));
   const auto bounds = ir::error_bounds(nest, batch, call.input);
   Json errors = Json::array();
@@ -119,6 +108,33 @@ ir::Result<Json> answer(const Json& question) {
         texts_of(nest.indices->dtype, runtime::read_elements(data->indices.view, right.indices));
   if (question.contains("output"))
     if (auto judged = judge(nest, *data, question, said); !judged) return tl::unexpected(judged.error());
+  return said;
+}
+
+// Several pools are answered in a list, and asked about in one: "pools": [{"output": ...}, ...].
+ir::Result<Json> answer(const Json& question) {
+  if (!question.is_object() || !question.value("spec", Json()).is_string())
+    return ir::invalid("oracle.question", "a question is an object with a spec and an input",
+                       R"~({"spec": "max_pool1d(float32[1,4], kernel_size=2)", "input": [1, 2, "nan", 4]})~");
+  const auto spec = frontend::parse_spec(question["spec"].get<std::string>());
+  if (!spec) return tl::unexpected(spec.error());
+  if (is_unpool(*spec) || spec->direction != ir::Direction::forward || !operands(*spec).empty())
+    return ir::unsupported("oracle.layer", "forward layers of one tensor are answered",
+                           "pooljit.reference in Python takes indices and operands");
+  int64_t elements = 1;
+  for (const int64_t extent : input_shape(*spec)) elements *= extent;
+  const auto input = elements_of(spec->dtype, question, "input", elements);
+  if (!input) return tl::unexpected(input.error());
+  const Json asked = question.value("pools", Json::array({question}));
+  Json answers = Json::array();
+  for (const frontend::PoolSpec& pool : pools_of(*spec)) {
+    const size_t number = answers.size();
+    auto own = answer_pool(pool, *input, asked.is_array() && number < asked.size() ? asked[number] : Json());
+    if (!own) return own;
+    answers.push_back(std::move(*own));
+  }
+  Json said = {{"spec", print(*spec)}};
+  said.update(answers.size() == 1 ? answers[0] : Json({{"pools", answers}}));
   return said;
 }
 

@@ -139,7 +139,6 @@ ir::Result<Exit> ask_schedule(const SchedulesArguments& arguments, const fronten
 // The default that machine code is made of, and behind it what `measure=` looks at.
 ir::Result<std::vector<ir::Schedule>> shortlisted(const frontend::PoolSpec& spec, runtime::Choices choices,
                                                   size_t most) {
-  if (const auto one = one_pool(spec, "--shortlist"); !one) return tl::unexpected(one.error());
   if (const auto has = runtime::has_schedules(spec); !has) return tl::unexpected(has.error());
   const ir::PoolNest nest = make_nest(spec);
   choices.engine = runtime::Engine::xbyak;  // of any instruction set: nothing is run
@@ -154,15 +153,20 @@ ir::Result<std::vector<ir::Schedule>> shortlisted(const frontend::PoolSpec& spec
   return all;
 }
 
-// Bytes that no call can do without: of all that windows see, and of the output.
+// Bytes that no call can do without: of all that the windows of a pool see, and of the outputs.
 int64_t least_bytes(const frontend::PoolSpec& spec) {
   const ir::PoolNest nest = make_nest(spec);
-  int64_t seen = nest.channels, outputs = nest.channels;
-  for (const ir::NestDim& dim : nest.dims) {
-    seen *= std::min(dim.input, dim.output * dim.most_taps());
-    outputs *= dim.output;
+  int64_t most_seen = 0, written = 0;
+  for (const ir::PoolNest& pool : pools_of(nest)) {
+    int64_t seen = pool.channels, outputs = pool.channels;
+    for (const ir::NestDim& dim : pool.dims) {
+      seen *= std::min(dim.input, dim.output * dim.most_taps());
+      outputs *= dim.output;
+    }
+    most_seen = std::max(most_seen, seen);
+    written += outputs * bytes(pool.output.dtype);
   }
-  return spec.batch.value_or(1) * (seen * bytes(nest.input.dtype) + outputs * bytes(nest.output.dtype));
+  return spec.batch.value_or(1) * (most_seen * bytes(nest.input.dtype) + written);
 }
 
 ir::Result<Exit> list_shortlists(const SchedulesArguments& arguments, const runtime::Choices& choices) {

@@ -46,7 +46,7 @@ struct Examiner::Parts {
     const void* const indices =
         place.indices < 0 ? nullptr : workload.indices(static_cast<size_t>(place.indices));
     auto wrong = judges[pool].disagreement(workload.output(place.output) + offset, indices);
-    if (wrong && is_pools(nest)) wrong = fmt::format("pool {}: {}", pool, *wrong);
+    if (wrong && judges.size() > 1) wrong = fmt::format("pool {}: {}", pool, *wrong);
     return wrong;
   }
 

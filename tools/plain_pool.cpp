@@ -41,4 +41,41 @@ PlainPool plain_pool(const frontend::PoolSpec& spec) {
   return pool;
 }
 
+bool has_plain_epilogue(const frontend::PoolSpec& spec) {
+  if (spec.epilogue.empty()) return true;
+  const ir::PoolNest nest = make_nest(spec);
+  const std::vector<ir::View> operands = operand_views(nest);
+  return nest.result_dtype() == spec.dtype &&
+         std::all_of(operands.begin(), operands.end(),
+                     [&](const ir::View& view) { return view.dtype == spec.dtype; });
+}
+
+PlainEpilogue plain_epilogue(const frontend::PoolSpec& spec) {
+  PlainEpilogue epilogue;
+  epilogue.is_double = spec.dtype == ir::DType::f64;
+  epilogue.channels_last = output_layout(spec) == frontend::Layout::nhwc;
+  epilogue.channels = spec.channels;
+  int64_t elements = 1, planes = spec.batch.value_or(1) * spec.channels;
+  for (int64_t extent : output_shape(spec)) elements *= extent;
+  epilogue.row = epilogue.channels_last ? spec.channels : elements / planes;
+  epilogue.rows = elements / epilogue.row;
+  for (const ir::EpilogueStep& step : spec.epilogue)
+    for (const ir::StepPart& part : info(step.kind).parts)
+      epilogue.part[epilogue.parts++] = {.kind = static_cast<PlainPartKind>(part.kind),
+                                         .number = step.numbers[part.argument]};
+  return epilogue;
+}
+
+PlainUnpool plain_unpool(const frontend::PoolSpec& spec) {
+  const ir::PoolNest nest = make_nest(spec);
+  PlainUnpool unpool{.element_bytes = ir::bytes(spec.dtype),
+                     .channels_last = spec.layout == frontend::Layout::nhwc,
+                     .gathers = spec.unpool_gradient,
+                     .batch = spec.batch.value_or(1),
+                     .channels = spec.channels};
+  for (const ir::NestDim& dim : nest.dims) unpool.values *= dim.input, unpool.places *= dim.output;
+  if (unpool.gathers) std::swap(unpool.values, unpool.places);
+  return unpool;
+}
+
 }  // namespace pooljit::tools

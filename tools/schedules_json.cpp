@@ -31,13 +31,9 @@ Json verdict_json(const runtime::Explanation::FamilyVerdict& verdict) {
 Json price_json(const ir::Cost& cost) { return price_json(cost.seconds, runtime::price_by_part(cost)); }
 
 Json why_json(const runtime::Explanation& why) {
-  if (ir::is_pools(why)) {
-    Json members = Json::array();
-    for (const runtime::Explanation& member : why.members)
-      members.push_back({{"spec", member.spec}, {"why", why_json(member)}});
-    return {{"schedule", why.schedule}, {"because", why.decided_by}, {"isa", why.isa}, {"members", members}};
-  }
-  Json families = Json::array();
+  Json families = Json::array(), members = Json::array();
+  for (const runtime::Explanation& member : why.members)
+    members.push_back({{"spec", member.spec}, {"why", why_json(member)}});
   for (const runtime::Explanation::FamilyVerdict& verdict : why.families)
     families.push_back(verdict_json(verdict));
   Json evidence = Json::array();
@@ -54,7 +50,8 @@ Json why_json(const runtime::Explanation& why) {
           {"second_over_first", why.second_over_first},
           {"output_leaves_the_caches", why.output_leaves_the_caches},
           {"samples", evidence},
-          {"families", families}};
+          {"families", families},
+          {"members", members}};
 }
 
 }  // namespace pooljit::tools

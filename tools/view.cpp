@@ -75,8 +75,22 @@ FileView input_view(const frontend::PoolSpec& spec) {
   return file_view(spec, spec.layout, input_shape(spec), input_strides(spec));
 }
 
-FileView output_view(const frontend::PoolSpec& spec) {
-  return file_view(spec, output_layout(spec), output_shape(spec), output_strides(spec));
+FileView output_view(const frontend::PoolSpec& spec, size_t pool) {
+  const frontend::PoolSpec& own = pools_of(spec)[pool];
+  const size_t output = spec.concat ? 0 : pool;
+  return file_view(own, output_layout(outputs_of(spec)[output]), output_shape(own),
+                   output_strides(spec, output));
+}
+
+FileView indices_view(const frontend::PoolSpec& spec, size_t pool) {
+  const frontend::PoolSpec& own = pools_of(spec)[pool];
+  if (!has_indices_like_output(own)) return input_view(own);
+  return file_view(own, output_layout(outputs_of(spec)[spec.concat ? 0 : pool]), output_shape(own),
+                   output_strides(own));
+}
+
+FileView copied_view(const frontend::PoolSpec& spec) {
+  return file_view(spec, spec.layout, input_shape(spec), output_strides(spec));
 }
 
 std::vector<FileView> operand_views(const frontend::PoolSpec& spec) {

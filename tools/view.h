@@ -26,7 +26,11 @@ struct FileView {
 };
 
 FileView input_view(const frontend::PoolSpec& spec);
-FileView output_view(const frontend::PoolSpec& spec);  // of the indices too
+// Of the results of a pool in the output that they go to, and of its indices.
+FileView output_view(const frontend::PoolSpec& spec, size_t pool = 0);
+FileView indices_view(const frontend::PoolSpec& spec, size_t pool);
+// Of what include_input puts before the results of all pools, as the input's file is ordered.
+FileView copied_view(const frontend::PoolSpec& spec);
 // By operand of the epilogues, as ir::operand_views() lists them.
 std::vector<FileView> operand_views(const frontend::PoolSpec& spec);
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <vector>
 
+#include "frontend/check.h"
 #include "frontend/dialects.h"
 #include "frontend/dialects/torch_words.h"
 #include "frontend/rules.h"
@@ -43,16 +44,6 @@ Broken read_own(const Call& call, PoolSpec& spec, bool& is_chain) {
     if (error) return error;
   }
   return std::nullopt;
-}
-
-// The input and what tells how it lies, as `spec` has it.
-PoolSpec input_of(const PoolSpec& spec) {
-  PoolSpec input;
-  input.dtype = spec.dtype, input.quantized = spec.quantized;
-  input.batch = spec.batch, input.free_batch = spec.free_batch, input.channels = spec.channels;
-  for (const SpecDim& dim : spec.dims) input.dims.push_back({.input = dim.input, .is_free = dim.is_free});
-  input.layout = spec.layout;
-  return input;
 }
 
 // Why such a pool is no part of a chain that begins with `first`; empty: it can be one.
@@ -108,9 +99,20 @@ std::optional<PoolSpec> follow(const PoolSpec& before, const PoolSpec& next) {
   return fits ? std::optional(std::move(both)) : std::nullopt;
 }
 
+void share_input(PoolSpec& spec) {
+  const PoolSpec& first = pools_of(spec).front();
+  spec.dtype = first.dtype, spec.quantized = first.quantized;
+  spec.batch = first.batch, spec.free_batch = first.free_batch, spec.channels = first.channels;
+  spec.dims.resize(first.dims.size());
+  for (size_t i = 0; i < spec.dims.size(); ++i)
+    spec.dims[i].input = first.dims[i].input, spec.dims[i].is_free = first.dims[i].is_free;
+  spec.layout = first.layout, spec.strides = first.strides;
+}
+
 PoolSpec spec_of_pools(std::vector<PoolSpec> members) {
-  PoolSpec spec = input_of(members[0]);
+  PoolSpec spec;
   spec.members = std::move(members);
+  share_input(spec);
   return spec;
 }
 

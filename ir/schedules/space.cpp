@@ -29,31 +29,30 @@ void for_each_schedule(const Layer& layer, Family family, Take take) {
 }  // namespace
 
 std::vector<Schedule> schedule_space(const PoolNest& nest, Isa isa) {
-  std::vector<Schedule> space;
-  if (is_pools(nest)) {
-    space = side_by_side(nest, SIZE_MAX, [&](const PoolNest& pool) { return schedule_space(pool, isa); });
-    const size_t each = space.size();
-    for (size_t i = 0; i < each; ++i) space.push_back(space[i]), space.back().fused = true;
-    return space;
-  }
-  if (const auto layer = Layer::of(nest, isa))
-    for (const Family family : all_families)
-      for_each_schedule(*layer, family, [&](const Schedule& one) { space.push_back(one); });
+  std::vector<Schedule> space = side_by_side(nest, SIZE_MAX, [&](const PoolNest& pool) {
+    std::vector<Schedule> own;
+    if (const auto layer = Layer::of(pool, isa))
+      for (const Family family : all_families)
+        for_each_schedule(*layer, family, [&](const Schedule& one) { own.push_back(one); });
+    return own;
+  });
+  const size_t each = is_pools(nest) ? space.size() : 0;
+  for (size_t i = 0; i < each; ++i) space.push_back(space[i]), space.back().fused = true;
   return space;
 }
 
 std::vector<Schedule> legal_schedules(const PoolNest& nest, Isa isa) {
-  std::vector<Schedule> legal;
-  if (is_pools(nest))
-    return side_by_side(nest, SIZE_MAX, [&](const PoolNest& pool) { return legal_schedules(pool, isa); });
-  if (const auto layer = Layer::of(nest, isa))
-    for (const Family family : all_families) {
-      if (!info(family).suits(*layer)) continue;
-      for_each_schedule(*layer, family, [&](const Schedule& one) {
-        if (check(*layer, one)) legal.push_back(one);
-      });
-    }
-  return legal;
+  return side_by_side(nest, SIZE_MAX, [&](const PoolNest& pool) {
+    std::vector<Schedule> legal;
+    if (const auto layer = Layer::of(pool, isa))
+      for (const Family family : all_families) {
+        if (!info(family).suits(*layer)) continue;
+        for_each_schedule(*layer, family, [&](const Schedule& one) {
+          if (check(*layer, one)) legal.push_back(one);
+        });
+      }
+    return legal;
+  });
 }
 
 std::vector<Schedule> with_words(const Schedule& schedule) {
@@ -75,12 +74,15 @@ std::vector<Schedule> with_words(const Schedule& schedule) {
 std::vector<Schedule> side_by_side(const PoolNest& nest, size_t most,
                                    const std::function<std::vector<Schedule>(const PoolNest&)>& own) {
   std::vector<std::vector<Schedule>> of_pools;
-  std::ranges::transform(nest.members, std::back_inserter(of_pools), own);
+  std::ranges::transform(pools_of(nest), std::back_inserter(of_pools), own);
   size_t longest = 0;
   for (const auto& each : of_pools) longest = std::max(longest, each.size());
-  std::vector<Schedule> all(std::min(longest, most));
+  Schedule joined;
+  joined.members.resize(nest.members.size());
+  std::vector<Schedule> all(std::min(longest, most), joined);
   for (size_t i = 0; i < all.size(); ++i)
-    for (const auto& each : of_pools) all[i].members.push_back(each[i < each.size() ? i : 0]);
+    for (size_t pool = 0; pool < of_pools.size(); ++pool)
+      pools_of(all[i])[pool] = of_pools[pool][i < of_pools[pool].size() ? i : 0];
   return all;
 }
 

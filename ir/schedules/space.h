@@ -24,8 +24,8 @@ std::vector<Schedule> legal_schedules(const PoolNest& nest, Isa isa);
 // The schedule with every combination of its family's words and tails; the others of its fields are as given.
 std::vector<Schedule> with_words(const Schedule& schedule);
 
-// Of several pools: the first schedule of each member, then the second of each. A member that has no more
-// keeps its first. own: those of one pool.
+// The first schedule of each pool, then the second of each. A pool that has no more keeps its first; each has
+// one. own: those of a pool, and so all of a nest of one.
 std::vector<Schedule> side_by_side(const PoolNest& nest, size_t most,
                                    const std::function<std::vector<Schedule>(const PoolNest&)>& own);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "frontend/check.h"
+#include "ir/choose/enumerate.h"
 #include "ir/choose/shortlist.h"
 #include "ir/cost.h"
 #include "ir/passes/pipeline.h"
@@ -62,7 +64,9 @@ frontend::PoolSpec with_bounded_batch(frontend::PoolSpec spec, const ir::PoolNes
   if (spec.free_batch || !spec.batch) return spec;
   int64_t bytes = input_view(nest, 1).span_bytes();
   for (const MemoryView& view : all_outputs(nest, 1)) bytes += view.span_bytes();
-  spec.batch = std::clamp<int64_t>(most_bytes / std::max<int64_t>(bytes, 1), 1, *spec.batch);
+  const int64_t batch = std::clamp<int64_t>(most_bytes / std::max<int64_t>(bytes, 1), 1, *spec.batch);
+  for (frontend::PoolSpec& pool : pools_of(spec)) pool.batch = batch;
+  share_input(spec);
   return spec;
 }
 
@@ -78,7 +82,6 @@ class Race {
     if (!code) return tl::unexpected(code.error());
     codes_.push_back(std::move(*code));
     if (!engine.is_native) return keep_default(fmt::format("{} runs no machine code", engine.text));
-    if (is_pools(nest)) return keep_default("several pools keep theirs");
     if (spec_.batch == 0) return keep_default("a batch of 0 is no work");
     if (const auto tried = try_candidates(nest); !tried) return keep_default(tried.error().message);
     if (codes_.size() == 1) return keep_default("there is nothing to choose from");
@@ -171,11 +174,12 @@ class Race {
         };
   }
 
-  // same_bits: on more numbers, where one run has few outputs.
+  // same_bits: on more numbers, where one run has few outputs, and on those that tell of each pool.
   ir::Result<void> drop_what_disagrees(const ir::PoolNest& nest) {
     if (!choices_.measuring.same_bits) return {};
     const int64_t outputs = contenders_.front().kernel->output_view().element_count();
-    const auto rounds = std::clamp<int64_t>(fewest_outputs / std::max<int64_t>(outputs, 1), 1, 16);
+    const auto rounds = std::clamp<int64_t>(fewest_outputs / std::max<int64_t>(outputs, 1), 1, 16) *
+                        std::ssize(pools_of(nest));
     for (int64_t round = 1; round < rounds; ++round) {
       workload_->refill(*contenders_.front().kernel, numbers(nest, static_cast<uint64_t>(round)));
       std::vector<Contender> agreed;
@@ -241,7 +245,11 @@ void for_each_candidate(const ir::PoolNest& nest, const Choices& choices, const 
   const ir::Stores stores = ir::parse_schedule(standard.info.schedule)->stores;
   std::vector<std::shared_ptr<Code>> seen;
   const auto most = looks_per_candidate * static_cast<size_t>(choices.measuring.candidates);
-  for (const ir::Schedule& schedule : ir::shortlist(nest, choices.isa, SIZE_MAX)) {
+  // Several pools have no shortlist: how they may go together, the chooser offers.
+  std::vector<ir::Schedule> all = ir::shortlist(nest, choices.isa, SIZE_MAX);
+  for (const ir::Schedule& offered : ir::enumerate_schedules(nest, choices.isa, most, machine().row))
+    if (std::ranges::find(all, offered) == all.end()) all.push_back(offered);
+  for (const ir::Schedule& schedule : all) {
     if (seen.size() == most) return;
     const std::shared_ptr<Code> code = code_of(nest, choices, schedule, stores);
     const auto is_same = [&](const std::shared_ptr<Code>& other) { return is_same_code(*code, *other); };

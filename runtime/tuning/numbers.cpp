@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <ranges>
 
 #include "ir/element_type.h"
 
@@ -77,8 +78,10 @@ T telling_of_products(uint64_t random) {
 
 void fill_with_exact_sums(const ir::PoolNest& nest, uint64_t seed, ir::DType dtype,
                           std::span<std::byte> bytes) {
-  const int bits = exact_bits(nest);
-  const bool is_product = info(nest.reduction).kind == ir::ReductionKind::product;
+  const int bits = std::ranges::min(pools_of(nest) | std::views::transform(exact_bits));
+  const bool is_product = std::ranges::any_of(pools_of(nest), [](const ir::PoolNest& pool) {
+    return info(pool.reduction).kind == ir::ReductionKind::product;
+  });
   ir::with_element_type(dtype, [&]<typename T>(T) {
     fill_by_blocks<T>(seed, bytes, [&](uint64_t random) {
       if constexpr (std::is_integral_v<T>)
@@ -94,12 +97,13 @@ void fill_with_exact_sums(const ir::PoolNest& nest, uint64_t seed, ir::DType dty
 
 void fill_telling_orders(const ir::PoolNest& nest, uint64_t seed, ir::DType dtype,
                          std::span<std::byte> bytes) {
+  const ir::PoolNest& pool = pools_of(nest)[seed % pools_of(nest).size()];
   ir::with_element_type(dtype, [&]<typename T>(T) {
     fill_by_blocks<T>(seed, bytes, [&](uint64_t random) {
       if constexpr (std::is_integral_v<T>) {
         return static_cast<T>(random);
       } else {
-        switch (nest.is_backward() ? ir::ReductionKind::sum : info(nest.reduction).kind) {
+        switch (pool.is_backward() ? ir::ReductionKind::sum : info(pool.reduction).kind) {
           case ir::ReductionKind::extreme:
             return telling_of_extremes<T>(random);
           case ir::ReductionKind::product:

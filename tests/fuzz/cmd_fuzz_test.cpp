@@ -6,6 +6,7 @@
 #include "tests/tools/shell.h"
 #include "tools/fuzz/cause.h"
 #include "tools/fuzz/fuzz_case.h"
+#include "tools/fuzz/neighbour.h"
 #include "tools/fuzz/random_spec.h"
 #include "tools/fuzz/shrink.h"
 
@@ -163,6 +164,40 @@ TEST(Shrink, CutsSlicesOutOfTheInput) {
   EXPECT_EQ(smallest.spec, "max_pool2d(float32[1,1,1], kernel_size=1)");
 }
 
+// Several pools are cut like one: all have the input.
+TEST(Shrink, CutsTheInputOfSeveralPools) {
+  const FuzzCase failing = {
+      .spec = "pools(float32[2,3,2,2], max_pool2d(1, 1), avg_pool2d(1, 1), concat=True)", .seed = 7};
+  const FuzzCase smallest = shrink(failing, [&](const FuzzCase& one) {
+    const auto spec = frontend::parse_spec(one.spec);
+    if (!spec || spec->members.size() != 2 || spec->dtype != ir::DType::f32) return false;
+    if (one.data.empty() || one.data == "special") return one.spec == failing.spec;
+    return one.data.find("-inf") != std::string::npos;
+  });
+  EXPECT_EQ(smallest.data, "-inf") << smallest.spec;
+  EXPECT_EQ(smallest.spec, "pools(float32[1,1], max_pool1d(kernel_size=1), avg_pool1d(kernel_size=1))");
+}
+
+// A change of the input is one of all pools, as is one of the windows.
+TEST(Neighbour, OfSeveralPoolsIsAnotherOfEach) {
+  const auto spec =
+      frontend::parse_spec("pools(float32[1,3,8,8], max_pool2d(2), avg_pool2d(2, 1), include_input=False)");
+  for (const auto& [field, text] :
+       {std::pair("channels",
+                  "pools(float32[1,4,8,8], max_pool2d(kernel_size=2), avg_pool2d(kernel_size=2, "
+                  "stride=1))"),
+        std::pair("kernel_size",
+                  "pools(float32[1,3,8,8], max_pool2d(kernel_size=[2,1], stride=2), "
+                  "avg_pool2d(kernel_size=[2,1], stride=1))"),
+        std::pair("layout",
+                  "pools(float32[1,3,8,8]:nhwc, max_pool2d(kernel_size=2), "
+                  "avg_pool2d(kernel_size=2, stride=1))")}) {
+    const auto other = neighbour(*spec, field);
+    ASSERT_TRUE(other) << field;
+    EXPECT_EQ(print(*other), text);
+  }
+}
+
 // What findings of one cause have in common, and what tells causes apart.
 TEST(Cause, IsWhatFailedAndWhatTheSmallestLayerStillHas) {
   const struct {
@@ -184,6 +219,8 @@ TEST(Cause, IsWhatFailedAndWhatTheSmallestLayerStillHas) {
        "differs: max int8, padding, dilation, NHWC, indices; index, last column"},
       {"max_pool1d(int8[1,4], kernel_size=2)", "output [0,0,0]", "dilation", Kind::differs, "",
        "differs: max int8, after one with another dilation; output, first column"},
+      {"pools(int8[1,4], max_pool1d(2, padding=1, return_indices=True), avg_pool1d(3), min_pool1d(2))", "",
+       "", Kind::differs, "", "differs: max beside avg beside min int8, padding, indices"},
       {"max_pool1d(int8[1,4], kernel_size=2)", "", "", Kind::crash,
        "died\nit touched the byte 4 before the input",
        "crash (it touched the byte 4 before the input): max int8"},

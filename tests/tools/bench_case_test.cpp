@@ -42,6 +42,18 @@ constexpr const char* specs[] = {
     "max_pool2d(uint8[2,3,4,9], kernel_size=2, strides=[50,12,2,1], return_indices=True)",
     "avg_pool2d_backward(float32[2,3,4,4], kernel_size=2, strides=[0,1,0,0])",
     "max_unpool2d(float32[2,3,4,4], kernel_size=2, strides=[0,16,4,1])",
+    // Several pools, apart and as parts of one tensor, with what each has of its own.
+    "pools(float32[2,5,9,11], max_pool2d(3, return_indices=True), avg_pool2d(2), min_pool2d(2, 1, "
+    "return_indices=True))",
+    "pools(float32[2,5,9,11]:nhwc, max_pool2d(3, 1, 1), avg_pool2d(5, 1, 2), concat=True, "
+    "include_input=True)",
+    "pools(uint8[1,5,9,11], max_pool2d(3, 1, 1, return_indices=True), min_pool2d(5, 1, 2), concat=True, "
+    "include_input=True, output_layout=nhwc)",
+    "pools(float32[2,5,9,11], max_pool2d(3, epilogue=[mul_channel]), avg_pool2d(2, epilogue=[add, "
+    "scale_channel]))",
+    "pools(float32[2,5,9,11], max_pool2d(3, epilogue=[add]), avg_pool2d(3, epilogue=[add]), concat=True)",
+    "pools(int16[2,3,4,5], max_pool2d(2), sum_pool2d(2), strides=[100,30,6,1])",
+    "pools(float32[2,3,4,5], max_pool2d(2), avg_pool2d(2), concat=True, output_strides=[200,30,10,2])",
 };
 
 TEST(BenchCase, TheLoopsBesideAKernelGiveItsResults) {

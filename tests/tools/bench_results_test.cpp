@@ -169,6 +169,17 @@ TEST(BenchFamilies, DifferInOneNumber) {
   EXPECT_EQ((*plans)[2].members[3].threads, 6);
 }
 
+TEST(BenchFamilies, OfSeveralPoolsChangeThemAll) {
+  const auto base = frontend::parse_spec("pools(float32[2,3,12,14], max_pool2d(3), avg_pool2d(5))");
+  const auto plans = plan_families(*base, 1, 2);
+  ASSERT_TRUE(plans);
+  EXPECT_EQ(print((*plans)[0].members[1].spec),
+            "pools(float32[2,3,12,14], max_pool2d(kernel_size=5, stride=1, padding=2), "
+            "avg_pool2d(kernel_size=5, stride=1, padding=2))");
+  EXPECT_EQ(print((*plans)[1].members[2].spec),
+            "pools(float32[4,3,12,14], max_pool2d(kernel_size=3), avg_pool2d(kernel_size=5))");
+}
+
 TEST(BenchFamilies, AreOfFixedWindows) {
   for (const char* text : {"adaptive_max_pool2d(float32[1,3,12,12], output_size=3)",
                            "max_pool2d(float32[3,12,12], kernel_size=3)",

@@ -27,6 +27,11 @@ const OracleCase questions[] = {
      R"q({"output": ["2", "4"], "right": false, "wrong": 2, "rules": ["truncated_average"]})q"},
     {R"q({"spec": "max_pool1d(int8[1,4], kernel_size=2, return_indices=True)", "input": [7, 7, 3, 4]})q",
      R"q({"output": ["7", "4"], "indices": ["0", "3"]})q"},
+    {R"q({"spec": "pools(int8[1,4], max_pool1d(2, return_indices=True), avg_pool1d(2), concat=True)", "input": [7, 7, 3, 4], "pools": [{"output": [7, 4], "indices": [1, 3]}, {}]})q",
+     R"q({"pools": [{"shape": [1, 2], "output": ["7", "4"], "indices": ["0", "3"], "bounds": [0.0, 0.0],
+                     "right": false, "first_wrong": {"place": "index [0,0,0]", "got": "1", "expected": "0"},
+                     "wrong": 1, "rules": ["ties_last"]},
+                    {"shape": [1, 2], "output": ["7", "4"], "bounds": [0.0, 0.0]}]})q"},
 };
 
 const OracleCase wrong_questions[] = {

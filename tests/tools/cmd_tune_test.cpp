@@ -79,7 +79,7 @@ TEST(Schedules, SaysWhySeveralPoolsGoTogetherAsTheyDo) {
     EXPECT_EQ(outcome.exit, 0) << outcome.err;
     EXPECT_NE(outcome.out.find(one.because), std::string::npos) << outcome.out;
     const auto json = nlohmann::json::parse(shell(command + " --json", folder).out);
-    EXPECT_NE(json["because"].get<std::string>().find(one.because), std::string::npos);
+    EXPECT_NE(json["decided_by"].get<std::string>().find(one.because), std::string::npos);
     EXPECT_EQ(json["members"].size(), 2U);
     EXPECT_TRUE(json["members"][0]["why"].contains("families"));
   }

@@ -46,6 +46,8 @@ TEST(Corners, FeaturesSayWhatALayerIs) {
       {"avg_pool2d_backward(float32[1,8,9,9], kernel_size=2)", "backward, columns"},
       {"adaptive_avg_pool2d(float32[1,8,9,9], output_size=2)", "columns, adaptive"},
       {"max_unpool2d(float32[1,8,9,9], kernel_size=2)", "unpool, columns"},
+      {"pools(float32[1,8,9,9], max_pool2d(2, return_indices=True), global_avg_pool2d())",
+       "several pools, indices, columns, columns to channels, whole planes"},
   };
   for (const auto& row : rows) {
     std::string text;

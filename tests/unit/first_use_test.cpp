@@ -231,14 +231,20 @@ TEST(FirstUse, LooksAtMoreThanItMeasures) {
   EXPECT_GT(candidates, 2);
 }
 
+// One loop for both, other tasks, other schedules of each: all are candidates.
+TEST(FirstUse, MeasuresSeveralPoolsAsOne) {
+  constexpr const char* spec = "pools(float32[1,8,20,20], max_pool2d(3), avg_pool2d(3))";
+  const auto found = measured(spec, Steps().watch(), {.measure = "6,same_bits"});
+  ASSERT_TRUE(found && found->origin.starts_with("measured, ")) << found->origin;
+  EXPECT_GT(tried(spec).size(), 2U);
+}
+
 TEST(FirstUse, SaysWhyNothingIsMeasured) {
   const struct {
     const char *spec, *backend, *origin;
   } table[] = {
       {"max_pool2d(float32[1,8,20,20], kernel_size=3)", "interpreter", "interpreter runs no machine code"},
       {"max_pool2d(float32[0,8,20,20], kernel_size=3)", "auto", "a batch of 0 is no work"},
-      {"pools(float32[1,8,20,20], max_pool2d(kernel_size=3), avg_pool2d(kernel_size=3))", "auto",
-       "several pools keep theirs"},
   };
   for (const auto& row : table) {
     const Steps steps;

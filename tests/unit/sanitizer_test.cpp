@@ -93,8 +93,8 @@ TEST(Sanitizer, IsAskedOfTheCallersScratchMemory) {
       reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(scratch.data()) + ir::scratch_alignment - 1) /
                                    ir::scratch_alignment * ir::scratch_alignment);
   const auto run = [&] {
-    return (*kernel)->run_part(input.data(), output.data(), nullptr,
-                               {.part = 0, .parts = 1, .scratch = aligned});
+    void* const outputs[] = {output.data()};
+    return (*kernel)->run_part(input.data(), {outputs, {}}, {.part = 0, .parts = 1, .scratch = aligned});
   };
   EXPECT_TRUE(run());
   poison = aligned + needed - 1;

@@ -80,7 +80,7 @@ TEST_P(Unwind, FindsTheCallerFromEveryInstruction) {
   const jit::CodeBlob& blob = *(*kernel)->code().machine()->blob;
   std::vector<std::byte> input(size_t((*kernel)->input_view().span_bytes())),
       output(size_t((*kernel)->output_view().span_bytes())),
-      indices(size_t((*kernel)->indices_view().span_bytes()));
+      indices((*kernel)->index_views().empty() ? 0 : size_t((*kernel)->index_views()[0].span_bytes()));
   void* warm[1];
   backtrace(warm, 1);  // it loads libgcc
   watched.begin = blob.code.data();

@@ -2,9 +2,9 @@
 
 #include <deque>
 
+#include "frontend/check.h"
 #include "runtime/limits.h"
 #include "runtime/options.h"
-#include "tools/bench/pools_comparison.h"
 #include "tools/bench/turns.h"
 #include "tools/bench_case.h"
 
@@ -14,8 +14,8 @@ namespace {
 // Everybody who takes part in one layer; what they point to lives as long.
 class Contest {
  public:
-  Contest(const BenchCase& bench, const frontend::PoolSpec& spec, const ComparisonOptions& options)
-      : bench_(bench), layer_(spec), options_(options) {
+  Contest(const BenchCase& bench, const ComparisonOptions& options) : bench_(bench), options_(options) {
+    for (size_t i = 0; i < bench.pool_count(); ++i) layers_.emplace_back(bench.pool(i));
     // Which has been seen to succeed.
     turns_.add(pooljit_name, [this] { static_cast<void>(bench_.run_kernel()); });
   }
@@ -37,7 +37,8 @@ class Contest {
         std::string(plain_loop_name), [this] { bench_.run_plain(); }, differences);
   }
 
-  // What it cannot do is left out, and said in the result. Errors: "system.memory".
+  // A layer for each pool, one after the other, and what makes one tensor of their results: ours, moving
+  // bytes in as many threads. What it cannot do is left out, and said in the result. Errors: "system.memory".
   ir::Result<void> add_peer(const Peer& peer, LayerResult& result) {
     if (bench_.reads_indices()) {
       result.left_out.push_back({peer.name(), "is asked for forward poolings only"});
@@ -45,21 +46,31 @@ class Contest {
     }
     auto tensors = bench_.theirs();
     if (!tensors) return tl::unexpected(tensors.error());
-    tensors_.push_back(std::move(*tensors));
-    ir::Result<PeerCall> call = ir::unsupported("bench.peer", "");
-    const double setup = seconds_of([&] { call = layer_.prepare(peer, tensors_.back()); });
-    const auto leave_out = [&](const std::string& why) { result.left_out.push_back({peer.name(), why}); };
-    if (!call) return leave_out(call.error().message), ir::Result<void>();
-    calls_.push_back(std::move(*call));
-    bool is_done = false;
-    const double first = seconds_of([&] { is_done = calls_.back()(); });
-    if (!is_done)
-      return leave_out("does not do this type or layer, it says when it runs"), ir::Result<void>();
-    if (first > options_.longest_seconds) return leave_out(too_long(first)), ir::Result<void>();
-    const auto differences = bench_.differences_from(tensors_.back());
+    Theirs& own = theirs_.emplace_back(Theirs{std::move(*tensors), {}});
+    const auto leave_out = [&](const std::string& why) {
+      theirs_.pop_back();
+      result.left_out.push_back({peer.name(), why});
+      return ir::Result<void>();
+    };
+    double setup = 0;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      ir::Result<PeerCall> call = ir::unsupported("bench.peer", "");
+      setup += seconds_of([&] { call = layers_[i].prepare(peer, own.tensors[i]); });
+      if (!call) return leave_out(call.error().message);
+      bool is_done = false;
+      const double first = seconds_of([&] { is_done = (*call)(); });
+      if (!is_done) return leave_out("does not do this type or layer, it says when it runs");
+      if (first > options_.longest_seconds) return leave_out(too_long(first));
+      setup += first;
+      own.calls.push_back(std::move(*call));
+    }
+    const auto differences = bench_.differences_from(own.tensors);
     if (!differences) return tl::unexpected(differences.error());
-    turns_.add(
-        peer.name(), [&one = calls_.back()] { static_cast<void>(one()); }, *differences, setup + first);
+    const auto work = [this, &own] {
+      for (const PeerCall& call : own.calls) static_cast<void>(call());
+      bench_.join(own.tensors);
+    };
+    turns_.add(peer.name(), work, *differences, setup);
     return {};
   }
 
@@ -69,17 +80,23 @@ class Contest {
   }
 
  private:
+  struct Theirs {
+    std::vector<BenchCase::Theirs> tensors;
+    std::vector<PeerCall> calls;
+  };
+
   const BenchCase& bench_;
-  const PeerLayer layer_;
   const ComparisonOptions& options_;
-  std::deque<BenchCase::Theirs> tensors_;
-  std::deque<PeerCall> calls_;
+  std::deque<PeerLayer> layers_;  // by pool
+  std::deque<Theirs> theirs_;
   Turns turns_;
 };
 
 ir::Result<void> add_peers(std::span<const Peer> peers, const frontend::PoolSpec& spec, Contest& contest,
                            LayerResult& result) {
-  const std::string why = why_no_peer(spec);
+  std::string why = why_no_peer(spec);
+  for (const frontend::PoolSpec& pool : pools_of(spec))
+    if (why.empty()) why = why_no_peer(pool);
   for (const Peer& peer : peers) {
     if (!why.empty())
       result.left_out.push_back({peer.name(), why});
@@ -87,6 +104,72 @@ ir::Result<void> add_peers(std::span<const Peer> peers, const frontend::PoolSpec
       return ok;
   }
   return {};
+}
+
+// pooljit's kernels for a layer.
+struct OurKernels {
+  runtime::KernelPtr measured;
+  // With any_size: of code for the layer's size alone, which takes part as exact_name. Else null.
+  runtime::KernelPtr exact;
+  double setup_seconds = 0;  // with any_size: of a size that is new to the code for all
+};
+
+// What is known of the kernel's layer before anything is measured.
+LayerResult about_layer(const std::string& name, const runtime::Kernel& kernel) {
+  LayerResult result;
+  result.name = name, result.spec = kernel.text();
+  result.dtype = info(kernel.spec().dtype).spec_name;
+  result.schedule = kernel.code().info.schedule, result.schedule_origin = kernel.schedule_origin();
+  for (size_t i = 0; i < kernel.output_views().size(); ++i) {
+    int64_t outputs = 1;
+    for (const int64_t extent : kernel.output_shape(i)) outputs *= extent;
+    result.outputs += outputs;
+  }
+  return result;
+}
+
+// And of its compile, the last; with any_size of that of `exact`.
+ir::Result<LayerResult> with_compile_time(LayerResult result, const OurKernels& kernels,
+                                          const ComparisonOptions& options) {
+  const auto compile = time_compile(result.spec, options.engine, options.seconds);
+  if (!compile) return tl::unexpected(compile.error());
+  result.compile = *compile;
+  for (EngineResult& engine : result.engines) {
+    const bool is_any_size = kernels.exact && engine.engine == pooljit_name;
+    if (is_any_size)
+      engine.setup_seconds = kernels.setup_seconds;
+    else if (is_ours(engine))
+      engine.setup_seconds = compile->median;
+  }
+  return result;
+}
+
+// Errors: the spec's, pooljit's, "bench.any_size": the layer has no code for all sizes.
+ir::Result<OurKernels> our_kernels(const frontend::PoolSpec& spec, const ComparisonOptions& options) {
+  auto own = runtime::compile(print(spec), options.engine);
+  if (!own) return tl::unexpected(own.error());
+  if (!options.any_size) return OurKernels{.measured = std::move(*own), .exact = nullptr};
+  frontend::PoolSpec free = spec;
+  std::vector<int64_t> size;
+  for (const frontend::SpecDim& dim : free.dims) size.push_back(dim.input);
+  for (frontend::PoolSpec& pool : pools_of(free))
+    for (frontend::SpecDim& dim : pool.dims) dim.is_free = true;
+  share_input(free);
+  runtime::Options engine = options.engine;
+  engine.exact_after = runtime::never_exact;  // also at sizes that would be compiled at once
+  const auto any = runtime::compile_any(print(free), engine);
+  if (!any) return tl::unexpected(any.error());
+  const auto& all_sizes = std::get<runtime::FreeKernelPtr>(*any);
+  const auto refuse = [](const std::string& why) {
+    return ir::unsupported("bench.any_size", "no code for all sizes: " + why, "leave --any-size out");
+  };
+  if (!all_sizes->general_code()) return refuse(all_sizes->schedule_origin());
+  ir::Result<runtime::KernelPtr> measured;
+  const double setup_seconds = seconds_of([&] { measured = all_sizes->code_for(size); });
+  if (!measured) return tl::unexpected(measured.error());
+  if (!(*measured)->code().lowered().has_any_size())
+    return refuse("this size has its own: " + (*measured)->schedule_origin());
+  return OurKernels{std::move(*measured), std::move(*own), setup_seconds};
 }
 
 }  // namespace
@@ -106,61 +189,8 @@ ir::Result<Timing> time_compile(const std::string& spec, const runtime::Options&
   return summarize(std::move(seconds));
 }
 
-LayerResult about_layer(const std::string& name, const runtime::Kernel& kernel) {
-  LayerResult result;
-  result.name = name, result.spec = kernel.text();
-  result.dtype = info(kernel.spec().dtype).spec_name;
-  result.schedule = kernel.code().info.schedule, result.schedule_origin = kernel.schedule_origin();
-  for (size_t i = 0; i < kernel.output_views().size(); ++i) {
-    int64_t outputs = 1;
-    for (const int64_t extent : kernel.output_shape(i)) outputs *= extent;
-    result.outputs += outputs;
-  }
-  return result;
-}
-
-ir::Result<LayerResult> with_compile_time(LayerResult result, const OurKernels& kernels,
-                                          const ComparisonOptions& options) {
-  const auto compile = time_compile(result.spec, options.engine, options.seconds);
-  if (!compile) return tl::unexpected(compile.error());
-  result.compile = *compile;
-  for (EngineResult& engine : result.engines) {
-    const bool is_any_size = kernels.exact && engine.engine == pooljit_name;
-    if (is_any_size)
-      engine.setup_seconds = kernels.setup_seconds;
-    else if (is_ours(engine))
-      engine.setup_seconds = compile->median;
-  }
-  return result;
-}
-
-ir::Result<OurKernels> our_kernels(const frontend::PoolSpec& spec, const ComparisonOptions& options) {
-  auto own = runtime::compile(print(spec), options.engine);
-  if (!own) return tl::unexpected(own.error());
-  if (!options.any_size) return OurKernels{.measured = std::move(*own), .exact = nullptr};
-  frontend::PoolSpec free = spec;
-  std::vector<int64_t> size;
-  for (frontend::SpecDim& dim : free.dims) dim.is_free = true, size.push_back(dim.input);
-  runtime::Options engine = options.engine;
-  engine.exact_after = runtime::never_exact;  // also at sizes that would be compiled at once
-  const auto any = runtime::compile_any(print(free), engine);
-  if (!any) return tl::unexpected(any.error());
-  const auto& all_sizes = std::get<runtime::FreeKernelPtr>(*any);
-  const auto refuse = [](const std::string& why) {
-    return ir::unsupported("bench.any_size", "no code for all sizes: " + why, "leave --any-size out");
-  };
-  if (!all_sizes->general_code()) return refuse(all_sizes->schedule_origin());
-  ir::Result<runtime::KernelPtr> measured;
-  const double setup_seconds = seconds_of([&] { measured = all_sizes->code_for(size); });
-  if (!measured) return tl::unexpected(measured.error());
-  if (!(*measured)->code().lowered().has_any_size())
-    return refuse("this size has its own: " + (*measured)->schedule_origin());
-  return OurKernels{std::move(*measured), std::move(*own), setup_seconds};
-}
-
 ir::Result<LayerResult> compare_layer(const std::string& name, const frontend::PoolSpec& spec,
                                       std::span<const Peer> peers, const ComparisonOptions& options) {
-  if (is_pools(spec)) return compare_pools(name, spec, peers, options);
   const auto kernels = our_kernels(spec, options);
   if (!kernels) return tl::unexpected(kernels.error());
   const bool is_alone = peers.empty() && !options.with_plain_loop;
@@ -172,7 +202,7 @@ ir::Result<LayerResult> compare_layer(const std::string& name, const frontend::P
   result.bytes_read = (*bench)->bytes_read(), result.bytes_written = (*bench)->bytes_written();
 
   if (auto ok = (*bench)->run_kernel(); !ok) return tl::unexpected(ok.error());
-  Contest contest(**bench, spec, options);
+  Contest contest(**bench, options);
   if (kernels->exact)
     if (auto ok = contest.add_exact(*kernels->exact); !ok) return tl::unexpected(ok.error());
   if (options.with_plain_loop) {

@@ -17,25 +17,9 @@ struct ComparisonOptions {
   bool any_size = false;  // measures the code for all sizes
 };
 
-// pooljit's kernels for a layer.
-struct OurKernels {
-  runtime::KernelPtr measured;
-  // With any_size: of code for the layer's size alone, which takes part as exact_name. Else null.
-  runtime::KernelPtr exact;
-  double setup_seconds = 0;  // with any_size: of a size that is new to the code for all
-};
-// Errors: the spec's, pooljit's, "bench.any_size": the layer has no code for all sizes.
-ir::Result<OurKernels> our_kernels(const frontend::PoolSpec& spec, const ComparisonOptions& options);
-
 // Errors: the spec's, pooljit's, "bench.*".
 ir::Result<LayerResult> compare_layer(const std::string& name, const frontend::PoolSpec& spec,
                                       std::span<const Peer> peers, const ComparisonOptions& options);
-
-// What is known of the kernel's layer before anything is measured.
-LayerResult about_layer(const std::string& name, const runtime::Kernel& kernel);
-// And of its compile, the last; with any_size of that of `exact`.
-ir::Result<LayerResult> with_compile_time(LayerResult result, const OurKernels& kernels,
-                                          const ComparisonOptions& options);
 
 // From text to callable, past the cache. The first one warms up and is left out.
 ir::Result<Timing> time_compile(const std::string& spec, const runtime::Options& options,

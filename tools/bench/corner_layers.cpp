@@ -69,7 +69,7 @@ void grow_dim(SpecDim& dim, int64_t more) {
   if (is_whole && is_stride) dim.stride = dim.kernel;
 }
 
-// Twice as many of something: images, channels or positions of one dimension; also of members.
+// Twice as many of something: images, channels or positions of one dimension.
 void grow(PoolSpec& spec, size_t what, int64_t more) {
   if (what == 0)
     spec.batch = 2 * spec.batch.value_or(1);
@@ -77,23 +77,34 @@ void grow(PoolSpec& spec, size_t what, int64_t more) {
     spec.channels = 2 * spec.channels + more;
   else
     grow_dim(spec.dims[what - 2], more);
-  for (PoolSpec& member : spec.members) grow(member, what, more);
 }
 
+// Views of more have the order and the gaps of the old ones.
 std::optional<PoolSpec> grown(const PoolSpec& spec, size_t what, int64_t more) {
-  const auto without_views = [](PoolSpec& one) { one.strides.clear(), one.output_strides.clear(); };
   if (what == 0 && !spec.batch) return std::nullopt;
   PoolSpec larger = spec;
-  grow(larger, what, more);
-  without_views(larger);
-  std::ranges::for_each(larger.members, without_views);
-  auto packed = if_right(larger);
-  if (!packed || is_pools(*packed)) return packed;
-  if (!spec.strides.empty())
-    larger.strides = respaced(spec.strides, input_shape(spec), input_shape(*packed), spec, spec.layout);
-  if (!spec.output_strides.empty())
-    larger.output_strides =
-        respaced(spec.output_strides, output_shape(spec), output_shape(*packed), spec, output_layout(spec));
+  larger.output_strides.clear();
+  for (PoolSpec& pool : pools_of(larger)) {
+    grow(pool, what, more);
+    pool.strides.clear();
+    pool.output_strides.clear();
+  }
+  share_input(larger);
+  const auto packed = if_right(larger);
+  if (!packed) return packed;
+  const auto respace_output = [](PoolSpec& to, const PoolSpec& from, const PoolSpec& packed_to) {
+    if (!from.output_strides.empty())
+      to.output_strides = respaced(from.output_strides, output_shape(from), output_shape(packed_to), from,
+                                   output_layout(from));
+  };
+  for (size_t i = 0; i < pools_of(spec).size(); ++i) {
+    PoolSpec& to = pools_of(larger)[i];
+    if (!spec.strides.empty())
+      to.strides = respaced(spec.strides, input_shape(spec), input_shape(*packed), spec, spec.layout);
+    respace_output(to, pools_of(spec)[i], pools_of(*packed)[i]);
+  }
+  share_input(larger);
+  respace_output(larger, spec, *packed);
   return if_right(std::move(larger));
 }
 
@@ -153,23 +164,24 @@ PoolSpec random_layer(fuzz::Draw& draw) {
 }
 
 std::vector<std::string> features(const PoolSpec& spec) {
-  if (is_pools(spec)) return {"several pools"};
-  const ir::PoolNest nest = make_nest(spec);
   std::vector<std::string> found;
-  const auto add = [&](bool has, std::string_view what) {
-    if (has) found.emplace_back(what);
+  const auto add = [&](bool has, const std::string& what) {
+    if (has && std::ranges::find(found, what) == found.end()) found.push_back(what);
   };
-  std::vector<int64_t> read, written;
-  for (const ir::NestDim& dim : nest.dims) read.push_back(dim.input), written.push_back(dim.output);
-  add(is_unpool(spec), "unpool");
-  add(nest.is_backward(), "backward");
-  add(spec.return_indices, "indices");
-  const std::string_view from = neighbours(nest.input, spec, read),
-                         to = neighbours(nest.output, spec, written);
-  found.push_back(from == to ? std::string(from) : fmt::format("{} to {}", from, to));
-  const auto is_adaptive = [](const ir::NestDim& dim) { return dim.kind == ir::DimKind::adaptive; };
-  add(std::ranges::any_of(nest.dims, is_adaptive), "adaptive");
-  add(product(written) == 1 && product(read) > 1, "whole planes");
+  add(pools_of(spec).size() > 1, "several pools");
+  for (const PoolSpec& pool : pools_of(spec)) {
+    const ir::PoolNest nest = make_nest(pool);
+    std::vector<int64_t> read, written;
+    for (const ir::NestDim& dim : nest.dims) read.push_back(dim.input), written.push_back(dim.output);
+    add(is_unpool(pool), "unpool");
+    add(nest.is_backward(), "backward");
+    add(pool.return_indices, "indices");
+    const std::string_view from = neighbours(nest.input, pool, read),
+                           to = neighbours(nest.output, pool, written);
+    add(true, from == to ? std::string(from) : fmt::format("{} to {}", from, to));
+    add(is_adaptive(pool), "adaptive");
+    add(product(written) == 1 && product(read) > 1, "whole planes");
+  }
   return found;
 }
 
@@ -178,10 +190,13 @@ int fewest_lanes(const ir::Schedule& schedule) {
 }
 
 std::string cause_of(const PoolSpec& spec, const ir::Schedule& schedule) {
-  const std::string_view family = is_pools(spec)    ? "pools"
-                                  : is_unpool(spec) ? "unpool"
-                                                    : text_of(schedule.family());
-  return fmt::format("{}{}: {}", family, !is_unpool(spec) && fewest_lanes(schedule) == 1 ? ", one lane" : "",
+  std::vector<std::string_view> families;
+  for (const ir::Schedule& pool : pools_of(schedule))
+    if (const auto own = is_unpool(spec) ? "unpool" : text_of(pool.family());
+        std::ranges::find(families, own) == families.end())
+      families.push_back(own);
+  return fmt::format("{}{}: {}", fmt::join(families, " and "),
+                     !is_unpool(spec) && fewest_lanes(schedule) == 1 ? ", one lane" : "",
                      fmt::join(features(spec), ", "));
 }
 

@@ -20,17 +20,20 @@ int64_t input_bytes(const PoolSpec& spec) {
 }
 
 PoolSpec with_kernel(PoolSpec spec, int64_t kernel) {
-  spec.ceil_mode = frontend::CeilMode::floor;
-  for (frontend::SpecDim& dim : spec.dims) {
-    dim.kernel = kernel;
-    dim.stride = dim.dilation = 1;
-    dim.pad_begin = dim.pad_end = kernel / 2;
+  for (PoolSpec& pool : pools_of(spec)) {
+    pool.ceil_mode = frontend::CeilMode::floor;
+    for (frontend::SpecDim& dim : pool.dims) {
+      dim.kernel = kernel;
+      dim.stride = dim.dilation = 1;
+      dim.pad_begin = dim.pad_end = kernel / 2;
+    }
   }
   return spec;
 }
 
 PoolSpec with_batch(PoolSpec spec, int64_t batch) {
-  spec.batch = batch;
+  for (PoolSpec& pool : pools_of(spec)) pool.batch = batch;
+  share_input(spec);
   return spec;
 }
 
@@ -64,7 +67,8 @@ std::vector<FamilySpec> thread_members(const PoolSpec& base, int most_threads) {
 }  // namespace
 
 ir::Result<std::vector<FamilyPlan>> plan_families(const PoolSpec& base, int threads, int most_threads) {
-  if (is_adaptive(base) || base.direction != ir::Direction::forward || !base.batch || !base.strides.empty() ||
+  if (std::ranges::any_of(pools_of(base), frontend::is_adaptive) ||
+      base.direction != ir::Direction::forward || !base.batch || !base.strides.empty() ||
       !base.output_strides.empty())
     return ir::invalid("bench.family", "families are made of a packed forward layer with windows and a batch",
                        "max_pool2d(float32[1,64,56,56], kernel_size=3)");

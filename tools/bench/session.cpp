@@ -58,13 +58,12 @@ class Outputs {
 ir::Result<frontend::PoolSpec> vary(const std::string& text, const SessionArguments& arguments) {
   auto spec = frontend::parse_spec(text);
   if (!spec) return spec;
-  const auto vary_one = [&](frontend::PoolSpec& one) {
+  for (frontend::PoolSpec& one : pools_of(*spec)) {
     if (!arguments.layout.empty())
       one.layout = arguments.layout == "nhwc" ? frontend::Layout::nhwc : frontend::Layout::nchw;
     if (!arguments.dtype.empty()) one.dtype = *ir::find_dtype(arguments.dtype);
-  };
-  vary_one(*spec);
-  std::ranges::for_each(spec->members, vary_one);
+  }
+  share_input(*spec);
   return frontend::check_spec(std::move(*spec));
 }
 
@@ -188,7 +187,6 @@ ir::Result<std::vector<FamilyPlan>> families_of(const SessionArguments& argument
   if (arguments.report.empty() || arguments.family == "none") return std::vector<FamilyPlan>{};
   const auto base = vary(arguments.family, arguments);
   if (!base) return tl::unexpected(base.error());
-  if (const auto one = one_pool(*base, "--family"); !one) return tl::unexpected(one.error());
   return plan_families(*base, runtime::thread_count(arguments.comparison.engine),
                        runtime::thread_count({.threads = 0}));
 }

@@ -21,21 +21,26 @@ std::vector<std::string> features_of(const PoolSpec& spec) {
   const auto has = [&](bool is_there, const char* feature) {
     if (is_there) found.emplace_back(feature);
   };
-  const auto any_dim = [&](const auto& condition) { return std::ranges::any_of(spec.dims, condition); };
+  const auto any = [&](const auto& condition) { return std::ranges::any_of(pools_of(spec), condition); };
+  const auto any_dim = [&](const auto& condition) {
+    return any([&](const PoolSpec& pool) { return std::ranges::any_of(pool.dims, condition); });
+  };
   has(any_dim([](const SpecDim& dim) { return dim.pad_begin > 0; }), "padding");
   has(any_dim([](const SpecDim& dim) { return dim.pad_end > dim.pad_begin; }), "more padding at the end");
   has(any_dim([](const SpecDim& dim) { return dim.pad_end < 0; }), "crop");
   has(any_dim([](const SpecDim& dim) { return dim.kernel > 1 && dim.dilation > 1; }), "dilation");
   has(any_dim([](const SpecDim& dim) { return dim.adaptive_output > 0; }), "adaptive");
-  has(spec.ceil_mode != frontend::CeilMode::floor, "ceil_mode");
-  has(!spec.count_include_pad, "count_include_pad=False");
-  has(spec.divisor_override.has_value(), "divisor_override");
+  has(any([](const PoolSpec& pool) { return pool.ceil_mode != frontend::CeilMode::floor; }), "ceil_mode");
+  has(any([](const PoolSpec& pool) { return !pool.count_include_pad; }), "count_include_pad=False");
+  has(any([](const PoolSpec& pool) { return pool.divisor_override.has_value(); }), "divisor_override");
   has(spec.layout == frontend::Layout::nhwc, "NHWC");
   has(channel_block(spec.layout) > 1, "blocked");
-  has(!spec.strides.empty() || !spec.output_strides.empty(), "strides");
+  has(!spec.strides.empty() || !spec.output_strides.empty() ||
+          any([](const PoolSpec& pool) { return !pool.output_strides.empty(); }),
+      "strides");
   has(has_indices(spec), "indices");
-  has(!spec.epilogue.empty(), "epilogue");
-  has(is_pools(spec), "several pools");
+  has(any([](const PoolSpec& pool) { return !pool.epilogue.empty(); }), "epilogue");
+  has(spec.concat, "concat");
   return found;
 }
 
@@ -61,7 +66,9 @@ std::string cause_of(const FuzzCase& smallest, const Outcome& outcome) {
   }
   const auto spec = frontend::parse_spec(smallest.spec);
   if (!spec) return cause;
-  cause += fmt::format(": {}{} {}", info(spec->reduction).text,
+  std::vector<std::string_view> reductions;
+  for (const PoolSpec& pool : pools_of(*spec)) reductions.push_back(info(pool.reduction).text);
+  cause += fmt::format(": {}{} {}", fmt::join(reductions, " beside "),
                        spec->direction == ir::Direction::forward ? "" : " backward",
                        ir::info(spec->dtype).spec_name);
   for (const std::string& feature : features_of(*spec)) cause += ", " + feature;

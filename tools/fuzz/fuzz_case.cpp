@@ -75,11 +75,10 @@ ir::Schedule random_schedule(Draw& draw, const ir::PoolNest& nest, ir::Isa isa) 
   const ir::Schedule& enumerated = all[draw.below(all.size())];
   ir::Schedule changed = enumerated;
   for (uint64_t changes = draw.below(3); changes > 0; --changes) {
-    // Of several pools, the tasks or one of them.
+    // One of the pools, or the tasks, which count for several.
     const auto pools = pools_of(changed);
-    const size_t part = draw.below(pools.size() + (is_pools(changed) ? 1 : 0));
-    if (part < pools.size())
-      schedule_fields[draw.below(std::size(schedule_fields))](pools[part], draw);
+    if (!draw.one_in(4))
+      schedule_fields[draw.below(std::size(schedule_fields))](pools[draw.below(pools.size())], draw);
     else
       changed.tasks = {.channels = static_cast<int>(draw.between(1, 80)),
                        .rows = static_cast<int>(draw.between(1, 9))};

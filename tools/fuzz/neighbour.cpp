@@ -73,11 +73,15 @@ std::string random_field(Draw& draw) { return std::string(names[draw.below(names
 
 std::optional<PoolSpec> neighbour(const PoolSpec& spec, std::string_view name) {
   const auto field = std::ranges::find(fields, name, &Field::name);
-  if (field == fields.end() || is_pools(spec)) return std::nullopt;
+  if (field == fields.end()) return std::nullopt;
   PoolSpec changed = spec;
-  field->change(changed);
-  changed.strides.clear();
   changed.output_strides.clear();
+  for (PoolSpec& pool : pools_of(changed)) {
+    field->change(pool);
+    pool.strides.clear();
+    pool.output_strides.clear();
+  }
+  share_input(changed);
   auto checked = check_spec(std::move(changed));
   if (!checked) return std::nullopt;
   return std::move(*checked);

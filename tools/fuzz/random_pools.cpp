@@ -59,7 +59,6 @@ PoolSpec plain(const PoolSpec& first, ir::Reduction reduction) {
 
 std::optional<PoolSpec> checked(std::vector<PoolSpec> members, bool concat, bool include_input) {
   PoolSpec spec = frontend::spec_of_pools(std::move(members));
-  spec.strides = spec.members[0].strides;
   spec.concat = concat, spec.include_input = include_input;
   auto valid = frontend::check_spec(std::move(spec));
   if (!valid || !std::ranges::all_of(valid->members, [](const PoolSpec& one) { return is_small(one); }))

@@ -77,27 +77,32 @@ void lower_numbers(const std::string& text, std::vector<std::string>& found) {
   }
 }
 
-// The spec with one spatial dimension less.
-void drop_dimensions(const std::string& text, std::vector<std::string>& found) {
-  const auto spec = frontend::parse_spec(text);
-  if (!spec || spec->dims.size() < 2) return;
-  for (size_t d = 0; d < spec->dims.size(); ++d) {
-    frontend::PoolSpec simpler = *spec;
-    simpler.dims.erase(simpler.dims.begin() + static_cast<std::ptrdiff_t>(d));
-    simpler.strides.clear();
-    simpler.output_strides.clear();
-    if (auto checked = frontend::check_spec(std::move(simpler))) found.push_back(print(*checked));
+// The spec with that change of each pool, packed; none where it is no spec.
+std::optional<frontend::PoolSpec> changed(frontend::PoolSpec spec,
+                                          const std::function<void(frontend::PoolSpec&)>& change) {
+  spec.output_strides.clear();
+  for (frontend::PoolSpec& pool : pools_of(spec)) {
+    change(pool);
+    pool.strides.clear();
+    pool.output_strides.clear();
   }
+  share_input(spec);
+  auto checked = frontend::check_spec(std::move(spec));
+  return checked ? std::optional(std::move(*checked)) : std::nullopt;
 }
 
-// The batch gone.
-void drop_batch(const std::string& text, std::vector<std::string>& found) {
-  auto spec = frontend::parse_spec(text);
-  if (!spec || !spec->batch) return;
-  spec->batch.reset();
-  spec->strides.clear();
-  spec->output_strides.clear();
-  if (auto checked = frontend::check_spec(std::move(*spec))) found.push_back(print(*checked));
+// The spec with one spatial dimension less, and without a batch.
+void drop_extents(const std::string& text, std::vector<std::string>& found) {
+  const auto spec = frontend::parse_spec(text);
+  if (!spec) return;
+  for (size_t d = 0; d < spec->dims.size() && spec->dims.size() > 1; ++d)
+    if (const auto simpler = changed(*spec, [&](frontend::PoolSpec& pool) {
+          pool.dims.erase(pool.dims.begin() + static_cast<std::ptrdiff_t>(d));
+        }))
+      found.push_back(print(*simpler));
+  if (!spec->batch) return;
+  if (const auto simpler = changed(*spec, [](frontend::PoolSpec& pool) { pool.batch.reset(); }))
+    found.push_back(print(*simpler));
 }
 
 int64_t element_count(std::span<const int64_t> shape) {
@@ -157,8 +162,7 @@ class Shrinker {
 
   bool accept_simpler_spec() {
     std::vector<std::string> texts, meant;
-    drop_dimensions(best_.spec, texts);
-    drop_batch(best_.spec, texts);
+    drop_extents(best_.spec, texts);
     for (std::string& text : simpler_texts(best_.spec)) texts.push_back(std::move(text));
     for (const std::string& text : texts)
       if (const auto spec = frontend::parse_spec(text)) meant.push_back(print(*spec));
@@ -179,8 +183,10 @@ class Shrinker {
     if (!best_.data.empty()) return;
     const auto spec = frontend::parse_spec(best_.spec);
     if (!spec) return;
-    for (const runtime::DataKind kind : runtime::data_kinds(make_nest(*spec)))
-      if (accept(&FuzzCase::data, std::string(name(kind)))) return;
+    const ir::PoolNest nest = make_nest(*spec);
+    for (const ir::PoolNest& pool : pools_of(nest))
+      for (const runtime::DataKind kind : runtime::data_kinds(pool))
+        if (accept(&FuzzCase::data, std::string(name(kind)))) return;
   }
 
   // The elements that the kind of data has, if they are few enough to be listed and still fail.
@@ -190,20 +196,22 @@ class Shrinker {
     const auto kind = runtime::find_data_kind(best_.data);
     if (!spec || !kind) return false;
     const ir::PoolNest nest = make_nest(*spec);
-    const std::span<const runtime::DataKind> kinds = runtime::data_kinds(nest);
-    const auto number = static_cast<uint64_t>(std::ranges::find(kinds, *kind) - kinds.begin());
     const int64_t batch = std::max<int64_t>(spec->batch.value_or(1), 1);
     if (runtime::input_view(nest, batch).element_count() > most_listed) return false;
-    const auto made = runtime::Case::make(nest, *kind, batch, best_.seed * 1000 + number);
-    if (!made) return false;
-    const auto& input = made->input;
-    return accept(&FuzzCase::data, print_elements(input.view, nest.input.dtype, input.at[0].bytes()));
+    return std::ranges::any_of(pools_of(nest), [&](const ir::PoolNest& pool) {
+      const std::span<const runtime::DataKind> kinds = runtime::data_kinds(pool);
+      const auto number = static_cast<uint64_t>(std::ranges::find(kinds, *kind) - kinds.begin());
+      const auto made = runtime::Case::make(pool, *kind, batch, best_.seed * 1000 + number);
+      if (!made) return false;
+      const auto& input = made->input;
+      return accept(&FuzzCase::data, print_elements(input.view, pool.input.dtype, input.at[0].bytes()));
+    });
   }
 
   // The input without some of its images, channels, rows or columns, and the elements that lay in them.
   bool drop_slice() {
     const auto spec = frontend::parse_spec(best_.spec);
-    if (!spec || is_pools(*spec) || runtime::find_data_kind(best_.data)) return false;
+    if (!spec || runtime::find_data_kind(best_.data)) return false;
     const std::vector<std::string> words = words_of_data();
     const std::vector<int64_t> shape = input_shape(*spec);
     if (std::ssize(words) != element_count(shape)) return false;
@@ -217,16 +225,14 @@ class Shrinker {
   bool accept_without(const frontend::PoolSpec& spec, const std::vector<std::string>& words, size_t axis,
                       int64_t at, int64_t count) {
     const std::vector<int64_t> shape = input_shape(spec);
-    frontend::PoolSpec simpler = spec;
-    simpler.strides.clear();
-    simpler.output_strides.clear();
     const size_t of_batch = spec.batch ? 1 : 0;
-    int64_t& extent = axis < of_batch    ? *simpler.batch
-                      : axis == of_batch ? simpler.channels
-                                         : simpler.dims[axis - of_batch - 1].input;
-    extent -= count;
-    const auto checked = check_spec(std::move(simpler));
-    if (!checked) return false;
+    const auto simpler = changed(spec, [&](frontend::PoolSpec& pool) {
+      int64_t& extent = axis < of_batch    ? *pool.batch
+                        : axis == of_batch ? pool.channels
+                                           : pool.dims[axis - of_batch - 1].input;
+      extent -= count;
+    });
+    if (!simpler) return false;
     const int64_t behind = element_count(std::span(shape).subspan(axis + 1));
     std::vector<std::string> left;
     for (size_t i = 0; i < words.size(); ++i) {
@@ -234,7 +240,7 @@ class Shrinker {
       if (position < at || position >= at + count) left.push_back(words[i]);
     }
     FuzzCase candidate = best_;
-    candidate.spec = print(*checked);
+    candidate.spec = print(*simpler);
     candidate.data = fmt::format("{}", fmt::join(left, " "));
     return accept(candidate);
   }

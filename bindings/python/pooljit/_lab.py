@@ -105,7 +105,7 @@ def reference(spec, input, indices=None, operands=()):
         operands: of the epilogue.
 
     Returns:
-        Reference(output, indices, bound).
+        Reference(output, indices, bound); of several pools a list of them, one for each.
 
     >>> import numpy, pooljit
     >>> x = numpy.array([[[[0.1, 0.2], [0.3, 0.4]]]], numpy.float32)
@@ -113,7 +113,12 @@ def reference(spec, input, indices=None, operands=()):
     >>> bool(abs(r.output - x.mean()) <= r.bound)
     True
     """
-    return Reference(*_core.reference(text_of(spec), input, indices, words.array_list("operands", operands)))
+    found = _core.reference(text_of(spec), input, indices, words.array_list("operands", operands))
+    return _of_pools([Reference(*row) for row in found])
+
+
+def _of_pools(answers):
+    return answers if len(answers) > 1 else answers[0]
 
 
 def compare(spec, input, output, indices=None, operands=()):
@@ -127,6 +132,8 @@ def compare(spec, input, output, indices=None, operands=()):
     Returns:
         Comparison(verdict, differences, where); true if the result is right.
 
+    Of several pools output and indices are lists with an entry for each, and so is what is returned.
+
     >>> import numpy, pooljit
     >>> x = numpy.array([[[1, float("nan"), 3, 2]]], numpy.float32)
     >>> found = pooljit.compare("max_pool1d(float32[1,1,4], kernel_size=2)", x, numpy.float32([[[1, 3]]]))
@@ -135,8 +142,11 @@ def compare(spec, input, output, indices=None, operands=()):
     >>> pooljit.compare("max_pool1d(float32[1,1,4], kernel_size=2)", x, numpy.float32([[[1, 2]]])).verdict
     'wrong'
     """
-    where, names = _core.compare(text_of(spec), input, output, indices, words.array_list("operands", operands))
-    return Comparison("right" if not where else "known" if names else "wrong", names, where)
+    outputs = list(output) if isinstance(output, (list, tuple)) else [output]
+    places = list(indices) if isinstance(indices, (list, tuple)) else [indices] * len(outputs)
+    found = _core.compare(text_of(spec), input, outputs, places, words.array_list("operands", operands))
+    return _of_pools([Comparison("right" if not where else "known" if names else "wrong", names, where)
+                      for where, names in found])
 
 
 def schedules(spec, *, costs=False, **options):

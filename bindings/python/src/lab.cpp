@@ -87,13 +87,12 @@ Array read_logical(const py::handle& object, const char* name, ir::DType dtype,
 // A layer with an input in memory.
 class Subject {
  public:
-  Subject(const std::string& text, const py::handle& input, const py::handle& read_indices,
+  Subject(frontend::PoolSpec spec, const py::handle& input, const py::handle& read_indices,
           const py::list& operands)
-      : spec_(value_or_raise(frontend::parse_spec(text))) {
+      : spec_(std::move(spec)) {
     if (is_unpool(spec_))
       raise(ir::unsupported("python.unpool", "an unpool has no oracle: it is a routine of the runtime",
                             "numpy.put_along_axis does the same"));
-    if (const auto one = frontend::one_pool(spec_, "the lab"); !one) raise(one.error());
     nest_ = frontend::make_nest(spec_);
     batch_ = spec_.batch.value_or(1);
     input_ = placed(read_logical(input, "input", nest_.input.dtype, frontend::input_shape(spec_)),
@@ -155,14 +154,30 @@ class Subject {
   std::vector<const void*> operand_pointers_;
 };
 
+// Of each pool ask(spec, its number, its operands).
+template <typename Ask>
+py::list for_each_pool(const std::string& text, const py::list& operands, Ask ask) {
+  const frontend::PoolSpec spec = value_or_raise(frontend::parse_spec(text));
+  py::list answers;
+  size_t first = 0;
+  for (const frontend::PoolSpec& pool : pools_of(spec)) {
+    const bool is_last = answers.size() + 1 == pools_of(spec).size();
+    const size_t behind = is_last ? operands.size() : first + frontend::operands(pool).size();
+    answers.append(
+        ask(pool, answers.size(), py::list(operands[py::slice(ssize_t(first), ssize_t(behind), 1)])));
+    first = behind;
+  }
+  return answers;
+}
+
 // (output, indices or None, error bound of each output)
-py::tuple reference(const std::string& text, const py::object& input, const py::object& indices,
-                    const py::list& operands) {
+py::tuple reference_of(const frontend::PoolSpec& spec, const py::object& input, const py::object& indices,
+                       const py::list& operands) {
   struct Oracle {
     Subject subject;
     std::vector<std::byte> output{}, made{};
   };
-  const auto oracle = std::make_shared<Oracle>(Oracle{Subject(text, input, indices, operands)});
+  const auto oracle = std::make_shared<Oracle>(Oracle{Subject(spec, input, indices, operands)});
   const Subject& subject = oracle->subject;
   const runtime::MemoryView output_view = subject.output_view(), indices_view = subject.indices_view();
   std::vector<std::byte>&output = oracle->output, &made = oracle->made;
@@ -222,9 +237,9 @@ std::vector<std::string> explanation(const Subject& subject, const Array& input,
 }
 
 // (objection or "", names of the known differences)
-py::tuple compare(const std::string& text, const py::object& input, const py::object& output,
-                  const py::object& indices, const py::list& operands) {
-  const Subject subject(text, input, indices, operands);
+py::tuple compare_one(const frontend::PoolSpec& spec, const py::object& input, const py::object& output,
+                      const py::object& indices, const py::list& operands) {
+  const Subject subject(spec, input, indices, operands);
   const ir::PoolNest& nest = subject.nest();
   const std::vector<int64_t> shape = frontend::output_shape(subject.spec());
   runtime::Results results;
@@ -245,6 +260,23 @@ py::tuple compare(const std::string& text, const py::object& input, const py::ob
                      found ? explanation(subject, read, results) : std::vector<std::string>());
   });
   return py::make_tuple(objection, py::cast(names));
+}
+
+// A row for each pool.
+py::list reference(const std::string& text, const py::object& input, const py::object& indices,
+                   const py::list& operands) {
+  return for_each_pool(text, operands, [&](const frontend::PoolSpec& pool, size_t, const py::list& own) {
+    return reference_of(pool, input, indices, own);
+  });
+}
+
+// Likewise; `outputs` and `indices` have an entry for each.
+py::list compare(const std::string& text, const py::object& input, const py::list& outputs,
+                 const py::list& indices, const py::list& operands) {
+  return for_each_pool(text, operands,
+                       [&](const frontend::PoolSpec& pool, size_t number, const py::list& own) {
+                         return compare_one(pool, input, outputs[number], indices[number], own);
+                       });
 }
 
 }  // namespace
