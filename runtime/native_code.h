@@ -22,7 +22,9 @@ class NativeCode final : public Code {
   NativeCode(CodeInfo info, const ir::Program& program, jit::CodeBlob blob,
              std::shared_ptr<void> names = nullptr);
   void run(const Call& call, const TaskRanges& ranges) const override;
-  std::optional<MachineCode> machine() const override { return MachineCode{&blob_, params_, &tables_}; }
+  std::optional<MachineCode> machine() const override {
+    return MachineCode{&blob_, params_, &tables_, 0, pools_of(info.nest)};
+  }
 
  private:
   void enter(const Call& call, const TaskRanges& ranges) const;

@@ -148,7 +148,7 @@ void SizedCode::run(const Call& call, const TaskRanges& ranges) const {
 
 std::optional<MachineCode> SizedCode::machine() const {
   auto machine = general_->machine();
-  if (machine) machine->sizes = words_;
+  if (machine) machine->sizes = words_, machine->members = pools_of(info.nest);
   return machine;
 }
 

@@ -23,11 +23,11 @@ struct Kernel {
   std::span<const ir::Param> params;
   std::span<const ir::TaskDim> tasks;
   const std::vector<std::vector<int64_t>>* tables;
-  int64_t scratch_bytes = 0;
-  int64_t output_alignment = 1;  // in bytes, that callers promise
-  // Of several pools: which of them the nest is, and all of them, whose stores go to memory of their own.
-  int member = 0;
-  std::span<const ir::PoolNest> members = {};  // empty: the nest is the only one
+  int64_t scratch_bytes;
+  int64_t output_alignment;  // in bytes, that callers promise
+  // Which of the pools the nest is, and all of them, whose stores go to memory of their own.
+  int member;
+  std::span<const ir::PoolNest> members;
   // Code for all extents: the words of those of the nest, of each pool.
   ir::SizeWords sizes = {};
 };
@@ -56,7 +56,7 @@ class KernelMemory {
                const Source& source)
       : kernel_(kernel),
         nest_(nest),
-        pools_(kernel.members.empty() ? std::span(&nest, 1) : kernel.members),
+        pools_(kernel.members),
         batch_(batch),
         domain_(domain),
         source_(source),

@@ -61,7 +61,7 @@ class MemberCode final : public Code {
 
   std::optional<MachineCode> machine() const override {
     auto machine = all_->machine();
-    if (machine) machine->member = static_cast<int>(member_), machine->members = nest_->members;
+    if (machine) machine->member = static_cast<int>(member_);
     return machine;
   }
 

@@ -65,9 +65,11 @@ void prove(const std::string& layer, ir::Isa isa) {
   for (const char* size : sizes) {
     SCOPED_TRACE(size);
     std::vector<std::vector<int64_t>> words = {*size_words(any, at(size))};
-    jit::x86::Kernel kernel{&blob, program.params, program.tasks, &program.tables, program.scratch_bytes};
+    const ir::PoolNest nest = at(size);
+    jit::x86::Kernel kernel{&blob, program.params, program.tasks, &program.tables, program.scratch_bytes, 1,
+                            0,     {&nest, 1}};
     kernel.sizes = words;
-    const auto proof = jit::x86::prove_bytes(kernel, at(size), 1, isa);
+    const auto proof = jit::x86::prove_bytes(kernel, nest, 1, isa);
     EXPECT_TRUE(proof) << (proof ? "" : to_string(proof.error()));
     // The input's row stride, also of rows of pixels.
     words[0][2] += 4;

@@ -179,7 +179,8 @@ bool stores_the_same(const Subject& subject, const Mutant& mutant, const Place& 
   ir::TermGraph graph;
   const auto stored_by = [&](const jit::CodeBlob& by, const Place& at) {
     const ir::Program& program = subject.program;
-    jit::x86::Kernel kernel{&by, program.params, program.tasks, &program.tables, program.scratch_bytes};
+    jit::x86::Kernel kernel{&by, program.params, program.tasks, &program.tables, program.scratch_bytes, 1,
+                            0,   {&at.nest, 1}};
     kernel.sizes = at.words;
     return jit::x86::run_symbolically(kernel, at.nest, 2, graph, {.steps = 5'000'000});
   };

@@ -231,7 +231,6 @@ TEST(FirstUse, LooksAtMoreThanItMeasures) {
   EXPECT_GT(candidates, 2);
 }
 
-// One loop for both, other tasks, other schedules of each: all are candidates.
 TEST(FirstUse, MeasuresSeveralPoolsAsOne) {
   constexpr const char* spec = "pools(float32[1,8,20,20], max_pool2d(3), avg_pool2d(3))";
   const auto found = measured(spec, Steps().watch(), {.measure = "6,same_bits"});
