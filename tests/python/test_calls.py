@@ -488,6 +488,22 @@ def test_several_pools():
     assert np.array_equal(one(x)[:, :3], x) and isinstance(one(x), np.ndarray)
 
 
+def test_oracle_of_several_pools(rng):
+    """A list with what each pool alone means, with operands of its own."""
+    members = ["max_pool2d(kernel_size=2, return_indices=True)", "avg_pool2d(kernel_size=3, epilogue=[mul_channel])"]
+    spec = "pools(float32[2,3,8,9], " + ", ".join(members) + ")"
+    x, scale = rng.standard_normal((2, 3, 8, 9), np.float32), rng.random(3, np.float32)
+    found = pooljit.reference(spec, x, operands=[scale])
+    alone = [pooljit.reference(member.replace("(", "(float32[2,3,8,9], ", 1), x, operands=own)
+             for member, own in zip(members, ([], [scale]))]
+    assert len(found) == 2 and found[1].indices is None
+    assert all(np.array_equal(a.output, b.output) and np.array_equal(a.bound, b.bound) for a, b in zip(found, alone))
+    outputs, indices = [one.output for one in found], [one.indices for one in found]
+    assert all(pooljit.compare(spec, x, outputs, indices, operands=[scale]))
+    judged = pooljit.compare(spec, x, [outputs[0], outputs[1] + 1], indices, operands=[scale])
+    assert [one.verdict for one in judged] == ["right", "wrong"]
+
+
 FREE = "max_pool2d(float32[N,3,H,W], kernel_size=3, stride=2, padding=1, return_indices=True)"
 
 
