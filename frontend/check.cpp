@@ -372,13 +372,6 @@ ir::Result<PoolSpec> check_spec(PoolSpec spec, FreeDims free_dims) {
   return checked;
 }
 
-ir::Result<void> one_pool(const PoolSpec& spec, std::string_view who) {
-  if (!is_pools(spec)) return {};
-  return ir::unsupported("pools.one",
-                         fmt::format("{} takes one pool at a time, not {}", who, spec.members.size()),
-                         "give each member of pools(...) as a spec of its own");
-}
-
 int64_t largest_batch(const PoolSpec& spec) {
   int64_t largest = std::numeric_limits<int64_t>::max();
   for (const PoolSpec& pool : pools_of(spec))

@@ -98,9 +98,6 @@ ir::Result<PoolSpec> parse_spec(std::string_view text, FreeDims free_dims = Free
 // own.
 ir::Result<PoolSpec> with_sizes(const PoolSpec& spec, std::span<const int64_t> sizes);
 
-// Fails with "pools.one" for several pools of one tensor: `who` names the function that takes only one.
-ir::Result<void> one_pool(const PoolSpec& spec, std::string_view who);
-
 // Canonical text.
 std::string print(const PoolSpec& spec);
 

@@ -63,7 +63,7 @@ ir::Result<FreeKernelPtr> make_kernel(const pooljit_linked_code& code) {
   const LinkedBody* const body = body_of(code);
   if (!body)
     return ir::unsupported("link.isa", fmt::format("{} was exported for no ISA of this machine", code.spec),
-                           "pooljit export --isa avx2,avx512");
+                           "pooljit export --isa " + ir::isa_texts(",", ","));
   auto spec = frontend::parse_spec(code.spec, frontend::FreeDims::allowed);
   const auto schedule = ir::parse_schedule(body->schedule);
   const auto engine = find_engine(code.backend);
