@@ -143,12 +143,12 @@ ir::Result<void> Kernel::set_written(const Written& written, Call& call, Members
     return refuse("run.indices", "arrays of indices", indices_of_.size(), written.indices.size());
   const ir::PoolNest& nest = code_->info.nest;
   const auto pools = pools_of(nest);
-  for (size_t i = 0; i < pools.size(); ++i) {
-    const ir::MemberPlace place = nest.member_place(i);
-    void* const output = written.outputs[place.output];
-    members[i].output =
-        output ? static_cast<char*>(output) + place.offset * ir::bytes(pools[i].output.dtype) : nullptr;
-    members[i].indices = place.indices < 0 ? nullptr : written.indices[static_cast<size_t>(place.indices)];
+  const bool are_apart = nest.member_offsets.empty();
+  for (size_t i = 0, with_indices = 0; i < pools.size(); ++i) {
+    auto* const output = static_cast<char*>(written.outputs[are_apart ? i : 0]);
+    const int64_t offset = are_apart ? 0 : nest.member_offsets[i] * ir::bytes(pools[i].output.dtype);
+    members[i].output = output ? output + offset : nullptr;
+    members[i].indices = pools[i].indices ? written.indices[with_indices++] : nullptr;
   }
   call.members = members.data();
   call.output = written.outputs[0], call.indices = members[0].indices;
