@@ -30,7 +30,7 @@ class Enumeration {
         fitting_(layer.fitting_lanes(row_lanes, dim_.output)),
         cut_{fitting_, exact_tail(layer)},
         rules_(layer, row_lanes, fitting_) {
-    if (facts_.any_order && dim_.kind == DimKind::pool) cut_ = cheapest_cut(layer, fitting_);
+    if (facts_.any_order && dim_.kind == DimKind::pool) cut_ = cheapest_cut(rules_, fitting_);
     if (facts_.has_long_taps()) own_.tap_code = TapCode::loops;
     rules_.lanes = cut_.lanes;
     const auto lanes = static_cast<int>(rules_.answer(Question::channels_first_cut));

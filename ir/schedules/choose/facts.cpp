@@ -39,6 +39,7 @@ Facts::Facts(const Layer& layer, LaneUse use, int lanes)
       image(layer.image_bytes()),
       dtype(nest.input.dtype),
       element(bytes(dtype)),
+      stored(bytes(nest.output.dtype)),
       is_f32(dtype == DType::f32),
       extremes(reduction.is_idempotent),
       masks(layer.can_mask()),
@@ -77,6 +78,17 @@ double Facts::usual_share() const {
     share *= double(outputs) / double(dim.output);
   }
   return share;
+}
+
+bool Facts::sums_alike() const {
+  return !extremes &&
+         (nest.count_include_pad || nest.divisor_override || row.pad_begin + row.pad_end == 0);
+}
+
+bool Facts::may_roll_down() const {
+  constexpr int64_t few_rows = 12;
+  return 2 * row.output <= 3 * int64_t{fitting(row.output)} &&
+         (row.pad_begin + row.pad_end > 0 || down.output < few_rows);
 }
 
 int64_t Facts::whole_rows() const {

@@ -56,6 +56,7 @@ struct Facts {
   const int64_t near = near_bytes;
   const DType dtype;           // of the input
   const int element;           // its bytes
+  const int stored;            // bytes of a result
   const bool is_f32;           // its dtype is float32
   const bool extremes;         // a tap may be taken twice
   const bool masks;            // loads and stores of elements can be masked
@@ -98,6 +99,13 @@ struct Facts {
   double usual_share() const;
   // Bytes of an image and its results.
   int64_t moved() const { return moved_bytes(nest); }
+  // Sums that have one divisor.
+  bool sums_alike() const;
+  // Masks of loads and stores take vectors of their own.
+  bool masks_in_vectors() const { return info(layer.isa()).mask == MaskEncoding::vector; }
+  // Rows of so few outputs roll if padding or few rows of outputs keep channels_first from taking several
+  // rows together.
+  bool may_roll_down() const;
   // All dimensions are those of a pool.
   bool are_pools() const;
   // Vectors that hold a row of outputs.

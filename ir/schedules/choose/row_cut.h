@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ir/schedule.h"
-#include "ir/schedules/layer.h"
+#include "ir/schedules/choose/facts.h"
 
 namespace pooljit::ir {
 
@@ -12,7 +12,7 @@ struct RowChoice {
 };
 
 // fitting: the most lanes that suit the layer.
-RowChoice cheapest_cut(const Layer& layer, int fitting);
+RowChoice cheapest_cut(const Facts& facts, int fitting);
 
 // True if no tile that the cut makes has a masked store.
 bool stores_whole_vectors(int64_t outputs, const RowChoice& cut);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <limits>
 
+#include "ir/reductions/float_keys.h"
 #include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
 #include "ir/schedules/families/window_rows.h"
