@@ -14,12 +14,12 @@ struct Row {
 
 constexpr int64_t kib = 1024;
 constexpr Row rows[] = {
-#define MACHINE(name, text, vendor, family, first, last, l1, l2, l3, crowded, narrow, parts, note) \
+#define MACHINE(name, text, vendor, family, first, last, l1, l2, l3, crowded, halves, parts, note) \
   {vendor,                                                                                         \
    family,                                                                                         \
    first,                                                                                          \
    last,                                                                                           \
-   {text, {{l1 * kib, l2 * kib, l3 * kib}}, crowded * kib, narrow, (parts) != 0}},
+   {text, {{l1 * kib, l2 * kib, l3 * kib}}, crowded * kib, (halves) != 0, (parts) != 0}},
 #include "ir/machine.def"
 #undef MACHINE
 };

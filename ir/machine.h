@@ -27,9 +27,8 @@ struct Machine {
   // From so many bytes of a row on that lie in few sets of the caches, what rolls along it loses (see
   // ir/schedules/choose/rules.def); 0: not seen.
   int64_t crowded_row = 0;
-  // The cost of a vector of 32 bytes, in hundredths of half of the cost of one of 64: 100 if the processor
-  // takes both halves one after the other, 200 if it takes them at once.
-  int64_t narrow_tile = 160;
+  // A vector of 64 bytes is taken as two of 32, one after the other.
+  bool halves_vectors = false;
   // Of long pixels, a part for all taps and then the next is faster than what rolls or whole pixels (see
   // ir/schedules/choose/rules.def).
   bool parts_of_pixels = false;

@@ -19,12 +19,13 @@
 #include "tools/problem_file.h"
 #include "tools/schedule_space.h"
 #include "tools/schedules_json.h"
+#include "tools/sizes.h"
 
 namespace pooljit::tools {
 namespace {
 
 struct SchedulesArguments {
-  std::string spec, file;
+  std::string spec, file, size;
   size_t shortlist = 0;
   runtime::Options options = {.backend = "interpreter"};  // which takes any ISA: nothing is run
   bool all = false, costs = false, json = false, why = false;
@@ -247,7 +248,10 @@ ir::Result<Exit> list_by_cost(const SchedulesArguments& arguments, const fronten
   return Exit::ok;
 }
 
-ir::Result<Exit> list_schedules(const SchedulesArguments& arguments) {
+ir::Result<Exit> list_schedules(SchedulesArguments arguments) {
+  auto sized = arguments.file.empty() ? at_size(arguments.spec, arguments.size) : arguments.spec;
+  if (!sized) return tl::unexpected(sized.error());
+  arguments.spec = std::move(*sized);
   if (arguments.shortlist > 0) {
     const auto choices = runtime::resolve(arguments.options);
     return choices ? list_shortlists(arguments, *choices) : tl::unexpected(choices.error());
@@ -279,6 +283,7 @@ void add_schedules(CLI::App& app, Action& action) {
   add_spec(*what, arguments->spec);
   CLI::Option* file = what->add_option("--file", arguments->file, "With --shortlist: each spec of a file");
   what->require_option(1);
+  add_size(*command, arguments->size)->excludes(file);
   add_isa(*command, arguments->options);
   CLI::Option* shortlist =
       command->add_option("--shortlist", arguments->shortlist,

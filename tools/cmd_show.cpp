@@ -67,8 +67,13 @@ ir::Result<void> take_measured_schedule(Subject& subject, const runtime::Options
 }
 
 Text show_nest(const Subject& subject) { return subject.nest.print(); }
+// Refused where no code can be made of it.
 Text show_schedule(const Subject& subject) {
-  return ir::print(runtime::chosen_schedule(subject.nest, subject.choices));
+  runtime::Choices chosen = subject.choices;
+  chosen.schedule = runtime::chosen_schedule(subject.nest, subject.choices);
+  return runtime::make_program(subject.nest, chosen, ir::Stage::affine).map([&](const ir::Program&) {
+    return ir::print(*chosen.schedule);
+  });
 }
 
 template <ir::Stage stage>

@@ -306,6 +306,8 @@ def test_explanation_fits_the_kernel():
     offered = [family for family in why.families if family.verdict == "offered"]
     assert why.schedule in [family.schedule for family in offered] and all(family.price for family in offered)
     assert all(family.reason for family in why.families if family not in offered)
+    rules = [rule for family in why.families for rule in family.rules]
+    assert rules and all(f"rule {rule.name}: {rule.about}" in str(why) for rule in rules)
     pools = pooljit.explain("pools(float32[1,8,64,64], avg_pool2d(2), max_pool2d(2))", isa="avx2")
     assert [member.spec.split("(")[0] for member in pools.members] == ["avg_pool2d", "max_pool2d"]
     assert pools.members[1] == pooljit.explain(pools.members[1].spec, isa="avx2")._replace(spec=pools.members[1].spec)

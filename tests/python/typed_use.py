@@ -13,6 +13,7 @@ names: List[str] = pooljit.layers()
 text: str = spec.dialect("onnx")
 rows: List[pooljit.ScheduleInfo] = pooljit.schedules(spec)
 prices: List[float] = [sum(family.price.values()) for family in pooljit.explain(spec).families]
+rules: List[str] = [rule.name for family in pooljit.explain(spec).families for rule in family.rules]
 seconds: float = pooljit.evaluate(spec, rows[0].schedule).seconds
 verdict: str = pooljit.compare(spec, y, y).verdict
 z = pooljit.max_pool2d(y, (1, 1), stride=None, padding=0, return_indices=True, nan="ignore")

@@ -28,7 +28,7 @@ from ._errors import *  # noqa: F401,F403
 from ._errors import __all__ as _error_names
 from ._functional import *  # noqa: F401,F403
 from ._functional import __all__ as _function_names
-from ._lab import (Comparison, Explanation, FamilyVerdict, Reference, Samples, ScheduleInfo, Timing, TuneResult, compare, evaluate,
+from ._lab import (Comparison, Explanation, FamilyVerdict, Reference, Rule, Samples, ScheduleInfo, Timing, TuneResult, compare, evaluate,
                    explain, random_specs, reference, schedules, tune)
 from ._spec import Spec, text_of as _text_of
 from ._texts import describe as _describe
@@ -37,7 +37,7 @@ __version__ = _core.version
 differences = _core.differences
 # Not compile and SystemError: `from pooljit import *` hides nothing of Python's own.
 __all__ = [
-    "Comparison", "Explanation", "FamilyVerdict", "Kernel", "Reference", "Samples", "ScheduleInfo", "Spec", "Timing", "TuneResult",
+    "Comparison", "Explanation", "FamilyVerdict", "Kernel", "Reference", "Rule", "Samples", "ScheduleInfo", "Spec", "Timing", "TuneResult",
     "compare", "differences", "evaluate", "explain", "get_free_dims", "get_num_threads", "layers", "random_specs", "reference",
     "schedules", "set_free_dims", "set_measure", "set_num_threads", "tune", *(set(_error_names) - {"SystemError"}), *_function_names
 ]

@@ -120,6 +120,11 @@ class Reference(NamedTuple):
     indices: Optional[_Array]
     bound: _Array
 
+class Rule(NamedTuple):
+    name: str
+    about: str
+    evidence: str
+
 class FamilyVerdict(NamedTuple):
     family: str
     verdict: str
@@ -129,6 +134,7 @@ class FamilyVerdict(NamedTuple):
     filled_lanes: int
     predicted_seconds: float
     price: Dict[str, float]
+    rules: List[Rule]
 
 class Samples(NamedTuple):
     machine: str

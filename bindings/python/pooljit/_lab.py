@@ -14,13 +14,19 @@ Reference.__doc__ = """What the oracle makes of an input. Packed numpy arrays in
 """
 ScheduleInfo = collections.namedtuple("ScheduleInfo", "schedule predicted_seconds is_default")
 ScheduleInfo.__doc__ = "A schedule, for compile(..., schedule=); its predicted time, good for an order and no more; None: not asked for."
+Rule = collections.namedtuple("Rule", "name about evidence")
+Rule.__doc__ = """A row of the table that chooses, which applied to a layer.
+
+    about: what it says, "no: " in front where it says no; evidence: what was measured for it.
+"""
 FamilyVerdict = collections.namedtuple(
-    "FamilyVerdict", "family verdict reason schedule schedules filled_lanes predicted_seconds price")
+    "FamilyVerdict", "family verdict reason schedule schedules filled_lanes predicted_seconds price rules")
 FamilyVerdict.__doc__ = """What a family of schedules was asked for a layer, and what came of it.
 
     verdict: "offered", "left to others", "refused" or "not asked"; reason: the sentence of one that did not offer.
     schedule, schedules, filled_lanes: its first, how many it has, lanes of a vector that its first fills.
     predicted_seconds, price: of a call on one thread; cycles per output by part ("load", ..., "memory").
+    rules: Rules that applied to the layer when the family was asked.
 """
 
 
@@ -184,8 +190,13 @@ def explain(spec, **options):
 
 def _explanation(fields):
     *head, families, samples, spec, members, text = fields
-    return Explanation(*head, [FamilyVerdict(*one) for one in families], [Samples(*one) for one in samples], spec,
+    return Explanation(*head, [_verdict(*one) for one in families], [Samples(*one) for one in samples], spec,
                        [_explanation(one) for one in members], text)
+
+
+def _verdict(*fields):
+    *head, rules = fields
+    return FamilyVerdict(*head, [Rule(*one) for one in rules])
 
 
 def evaluate(spec, schedule="", seconds=0.05, **options):

@@ -39,8 +39,10 @@ py::tuple as_tuple(const runtime::Explanation& why) {
   for (const runtime::Explanation::FamilyVerdict& one : why.families) {
     py::dict price;
     for (const auto& [part, cycles] : one.price) price[py::str(part)] = cycles;
+    py::list rules;
+    for (const auto& [name, about, evidence] : one.rules) rules.append(py::make_tuple(name, about, evidence));
     families.append(py::make_tuple(one.family, one.verdict, one.reason, one.schedule, one.schedules,
-                                   one.filled_lanes, one.predicted_seconds, price));
+                                   one.filled_lanes, one.predicted_seconds, price, rules));
   }
   for (const ir::Evidence& one : why.evidence)
     samples.append(py::make_tuple(one.machine, one.layers, one.within_percent / 100.0, one.loss, one.worst));

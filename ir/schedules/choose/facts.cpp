@@ -80,11 +80,6 @@ double Facts::usual_share() const {
   return share;
 }
 
-bool Facts::sums_alike() const {
-  return !extremes &&
-         (nest.count_include_pad || nest.divisor_override || row.pad_begin + row.pad_end == 0);
-}
-
 bool Facts::may_roll_down() const {
   constexpr int64_t few_rows = 12;
   return 2 * row.output <= 3 * int64_t{fitting(row.output)} &&

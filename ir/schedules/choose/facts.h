@@ -40,6 +40,10 @@ struct Facts {
   // window_rows: what counts as a row of a window and of outputs; each window of a row has code of its own.
   int64_t row_taps = 0, row_outputs = 0;
   bool unlike = false;
+  // members: the other one of two pools with the same windows, and the schedules that both have alone.
+  const Facts* beside = nullptr;
+  Family family{};
+  bool by_windows = false;  // both are of channels_last, and take windows one by one
   const PoolNest& nest;
   const LaneUse use;
   const ReductionFacts& reduction;
@@ -99,13 +103,15 @@ struct Facts {
   double usual_share() const;
   // Bytes of an image and its results.
   int64_t moved() const { return moved_bytes(nest); }
-  // Sums that have one divisor.
-  bool sums_alike() const;
   // Masks of loads and stores take vectors of their own.
   bool masks_in_vectors() const { return info(layer.isa()).mask == MaskEncoding::vector; }
   // Rows of so few outputs roll if padding or few rows of outputs keep channels_first from taking several
   // rows together.
   bool may_roll_down() const;
+  // A maximum, minimum, sum or average with nothing besides that wants registers.
+  bool wants_few_registers() const {
+    return is_simple && is_same_dtype && (nest.is_extreme() || nest.divides());
+  }
   // All dimensions are those of a pool.
   bool are_pools() const;
   // Vectors that hold a row of outputs.

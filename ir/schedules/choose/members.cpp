@@ -7,29 +7,20 @@
 
 #include "ir/choose/enumerate.h"
 #include "ir/member_steps.h"
-#include "ir/schedules/family.h"
+#include "ir/schedules/choose/facts.h"
 #include "ir/schedules/lower.h"
 #include "ir/schedules/space.h"
 
 namespace pooljit::ir {
 namespace {
 
-// A piece is an eighth of near_bytes. On Zen 3 pieces of 40 to 600 KB took equal times within the noise, one
-// of all 30 MB 2.6 times as long.
-constexpr int64_t pieces_of_near_bytes = 8;
-constexpr int64_t least_pixel_bytes = 1024;
 constexpr int64_t most_tasks = 1 << 20;
-// Of planes whose size is not known: of 20x20 to 200x200 floats they take 6 to 640 KB.
-constexpr int64_t planes_of_any_size = 4;
 
 double bytes_of(const PoolNest& nest, const View& view, int64_t NestDim::*extent) {
   double elements = static_cast<double>(nest.channels);
   for (const NestDim& dim : nest.dims) elements *= static_cast<double>(dim.*extent);
   return elements * bytes(view.dtype);
 }
-
-// Rooms of as much leave the first cache, or the second, to what is read and written beside them.
-constexpr int64_t room_bytes = 16 << 10, most_room_bytes = 128 << 10;
 
 // By member: of whose results it is made with fewest combinations, and fewer than of the input; -1: none.
 std::vector<int> best_sources(const PoolNest& nest) {
@@ -60,19 +51,20 @@ bool is_exact(const PoolNest& nest) {
 
 // So few channels at a time, an equal part of all, that what others are made of stays near; 0: none are few
 // enough.
-int64_t channels_at_a_time(const PoolNest& nest, std::span<const int> from) {
+int64_t channels_at_a_time(const PoolNest& nest, std::span<const int> from, const Facts& facts) {
+  const int64_t most_room = facts.answer(Question::members_most_room);
   int64_t least = nest.input.channel_block;
   const auto suits = [&](int64_t channels) {
     return nest.channels % channels == 0 && channels % nest.input.channel_block == 0;
   };
   if (least == 1 && nest.input.channel_stride == 1)
-    least = std::min(nest.channels, least_pixel_bytes / bytes(nest.input.dtype));
-  while (least < std::min(nest.channels, most_room_bytes) && !suits(least)) ++least;
+    least = std::min(nest.channels, facts.answer(Question::members_pixel) / facts.element);
+  while (least < std::min(nest.channels, most_room) && !suits(least)) ++least;
   const auto steps = member_steps(nest, from, least);
   if (!steps) return 0;
   const int64_t room = std::reduce(steps->rooms.begin(), steps->rooms.end());
-  if (room > most_room_bytes) return 0;
-  int64_t channels = std::min(nest.channels, std::max(least, least * room_bytes / room));
+  if (room > most_room) return 0;
+  int64_t channels = std::min(nest.channels, std::max(least, least * facts.answer(Question::members_room) / room));
   while (!suits(channels)) --channels;
   return nest.channels / channels <= std::numeric_limits<int>::max() ? channels : 0;
 }
@@ -96,12 +88,13 @@ bool surely_fits(const MemberSteps& all, const Schedule& schedule) {
 }
 
 // Larger maxima of smaller ones, where that is possible.
-std::optional<Schedule> chained(const PoolNest& nest, Isa isa, const Machine& machine) {
+std::optional<Schedule> chained(const PoolNest& nest, const Facts& facts) {
   if (nest.has_any_size()) return std::nullopt;
   const std::vector<int> from = best_sources(nest);
   if (!is_exact(nest) || std::ranges::all_of(from, [](int each) { return each < 0; })) return std::nullopt;
-  const int64_t channels = channels_at_a_time(nest, from);
+  const int64_t channels = channels_at_a_time(nest, from, facts);
   if (channels == 0) return std::nullopt;
+  const Isa isa = facts.layer.isa();
   Schedule schedule;
   schedule.members.resize(nest.members.size());
   schedule.tasks = {.channels = static_cast<int>(nest.channels / channels), .rows = 1};
@@ -112,7 +105,7 @@ std::optional<Schedule> chained(const PoolNest& nest, Isa isa, const Machine& ma
       continue;
     }
     Schedule& own = schedule.members[static_cast<size_t>(step.member)];
-    own = enumerate_schedules(step.nest, isa, 1, machine)[0];
+    own = enumerate_schedules(step.nest, isa, 1, facts.layer.machine())[0];
     own.stores = Stores::cached;
     own.from = step.reads;
   }
@@ -120,63 +113,50 @@ std::optional<Schedule> chained(const PoolNest& nest, Isa isa, const Machine& ma
   return std::nullopt;
 }
 
-// An average and an extreme of the same windows, computed in lanes of the input's own width, with nothing
-// besides that wants registers.
-bool are_alike(const PoolNest& a, const PoolNest& b) {
-  const auto is_plain = [](const PoolNest& one) {
-    return one.direction == Direction::forward && !one.indices && one.epilogue.empty() &&
-           one.output.dtype == one.input.dtype && (one.is_extreme() || one.divides());
-  };
-  const DType dtype = a.input.dtype;
-  return is_plain(a) && is_plain(b) && a.is_extreme() != b.is_extreme() && a.dims == b.dims &&
-         (dtype == DType::f32 || dtype == DType::f64);
-}
-
-// The schedule of both in one loop, where that takes less time than one after the other: where instructions
-// bind and both sets of accumulators fit into registers. On Zen 5 0.61 to 0.9 of the time. Larger windows
-// that roll, bytes and 16-bit floats, whose averages take other lanes than their maxima, and overlapping
-// windows of whole pixels gain nothing (docs/notes/performance.md, "Several pools of one tensor").
-std::optional<Schedule> common_schedule(const PoolNest& nest, std::span<const Schedule> defaults, Isa isa) {
-  const PoolNest& any = nest.members[0];
-  if (nest.has_any_size() || defaults.size() != 2 || !are_alike(any, nest.members[1])) return std::nullopt;
+// The schedule of both in one loop, where that takes less time than one after the other.
+std::optional<Schedule> common_schedule(const PoolNest& nest, std::span<const Schedule> defaults, Facts& facts) {
+  const PoolNest &one = nest.members[0], &other = nest.members[1];
+  if (nest.has_any_size() || defaults.size() != 2 || one.dims != other.dims) return std::nullopt;
   const Schedule &a = defaults[0], &b = defaults[1];
-  if (a.family() != b.family()) return std::nullopt;
-  const auto overlap = [](const NestDim& dim) {
-    return dim.kind != DimKind::adaptive && dim.kernel > dim.stride;
-  };
+  const auto layer = Layer::of(other, facts.layer.isa(), facts.layer.machine());
+  if (!layer || a.family() != b.family()) return std::nullopt;
+  const Facts beside(*layer, LaneUse::moved, 1);
+  facts.beside = &beside;
+  facts.family = a.family();
+  const auto* const of_a = std::get_if<ChannelsLastFields>(&a.own);
+  const auto* const of_b = std::get_if<ChannelsLastFields>(&b.own);
+  constexpr auto windows = ChannelsLastFields::Scan::windows;
+  facts.by_windows = of_a && of_a->scan == windows && of_b->scan == windows;
+  if (!facts.says(Question::members_fused)) return std::nullopt;
   Schedule common = a.lanes >= b.lanes ? a : b;
   common.stores = Stores::cached;
-  if (a.family() == Family::channels_last) {
-    const auto &of_a = std::get<ChannelsLastFields>(a.own), &of_b = std::get<ChannelsLastFields>(b.own);
-    constexpr auto windows = ChannelsLastFields::Scan::windows;
-    if (of_a.scan != windows || of_b.scan != windows || std::ranges::any_of(any.dims, overlap))
-      return std::nullopt;
+  if (of_a) {
+    const auto most = static_cast<int>(facts.answer(Question::members_beside));
     std::get<ChannelsLastFields>(common.own).vectors_side_by_side =
-        std::min({of_a.vectors_side_by_side, of_b.vectors_side_by_side, info(isa).vector_registers / 4});
+        std::min({of_a->vectors_side_by_side, of_b->vectors_side_by_side, most});
   } else if (a.family() == Family::channels_first) {
-    if (std::ranges::any_of(any.dims, [](const NestDim& dim) { return dim.kernel > 3; })) return std::nullopt;
-    const bool rolls = any.dims.back().stride == 1 && overlap(any.dims.back());
+    const NestDim& row = one.dims.back();
+    const bool rolls = row.kind != DimKind::adaptive && row.stride == 1 && row.kernel > 1;
     common.own = ChannelsFirstFields{{.scan = rolls ? RowFields::Scan::rolling : RowFields::Scan::rows_first,
                                       .tap_code = std::get<ChannelsFirstFields>(common.own).tap_code}};
   } else if (a.family() == Family::window_rows) {
-    common = any.is_extreme() ? b : a;
-  } else {
-    return std::nullopt;
+    common = one.is_extreme() ? b : a;
   }
-  for (const PoolNest& member : nest.members) {
-    const auto layer = Layer::of(member, isa);
-    if (!layer || !check(*layer, common)) return std::nullopt;
-  }
+  if (!check(facts.layer, common) || !check(*layer, common)) return std::nullopt;
   return common;
 }
 
-}  // namespace
-
-MemberTasks member_tasks(const PoolNest& nest) {
+// The tasks of a nest of several pools. In each task all members pool one piece of the tensor. There are so
+// many tasks that the piece and its results stay in the caches next to a core from one member to the next,
+// and no more, because each task begins the loops of every member anew. Pieces are channels. Where channels
+// are innermost, pieces are rows if the members' numbers of rows have a common divisor, else parts of each
+// pixel that are wide enough to read memory well.
+MemberTasks member_tasks(const PoolNest& nest, const Facts& facts) {
   const bool are_planes = nest.input.channel_stride != 1;
-  const int64_t pixel_pieces = nest.channels * bytes(nest.input.dtype) / least_pixel_bytes;
+  const int64_t pixel_pieces = nest.channels * facts.element / facts.answer(Question::members_pixel);
   if (nest.has_any_size()) {
-    const int64_t pieces = are_planes ? nest.channels / planes_of_any_size : pixel_pieces;
+    const int64_t pieces =
+        are_planes ? nest.channels / facts.answer(Question::members_planes) : pixel_pieces;
     return {.channels = static_cast<int>(std::clamp<int64_t>(pieces, 1, most_tasks))};
   }
   double all = bytes_of(nest, nest.input, &NestDim::input);
@@ -185,7 +165,7 @@ MemberTasks member_tasks(const PoolNest& nest) {
     all += bytes_of(member, member.output, &NestDim::output);
     common_rows = std::gcd(common_rows, member.dims[0].output);
   }
-  const double wanted = all * pieces_of_near_bytes / static_cast<double>(near_bytes);
+  const double wanted = all / static_cast<double>(facts.answer(Question::members_piece));
   const auto at_most = [&](int64_t most) {
     return static_cast<int>(
         std::clamp(wanted, 1.0, static_cast<double>(std::clamp<int64_t>(most, 1, most_tasks))));
@@ -194,18 +174,23 @@ MemberTasks member_tasks(const PoolNest& nest) {
   return {.channels = at_most(pixel_pieces), .rows = at_most(common_rows)};
 }
 
+}  // namespace
+
 std::vector<Schedule> offer_members(const PoolNest& nest, Isa isa, size_t most, const Machine& machine) {
-  auto first = chained(nest, isa, machine);
+  const auto own = [&](const PoolNest& pool) { return enumerate_schedules(pool, isa, most, machine); };
+  const auto layer = Layer::of(nest.members[0], isa, machine);
+  if (!layer) return side_by_side(nest, most, own);  // lower() will say why
+  Facts facts(*layer, LaneUse::moved, 1);
+  auto first = chained(nest, facts);
   if (first && most == 1) return {std::move(*first)};
-  std::vector<Schedule> offers = side_by_side(
-      nest, most, [&](const PoolNest& pool) { return enumerate_schedules(pool, isa, most, machine); });
-  const MemberTasks tasks = member_tasks(nest);
+  std::vector<Schedule> offers = side_by_side(nest, most, own);
+  const MemberTasks tasks = member_tasks(nest, facts);
   for (Schedule& offer : offers) {
     offer.tasks = tasks;
     // Past the caches or not is decided by one output's size alone, and asks for its alignment.
     for (Schedule& own : offer.members) own.stores = Stores::cached;
   }
-  if (const auto common = common_schedule(nest, offers[0].members, isa)) {
+  if (const auto common = common_schedule(nest, offers[0].members, facts)) {
     offers.insert(offers.begin(), offers[0]);
     offers[0].members.assign(2, *common);
     offers[0].fused = true;

@@ -17,7 +17,6 @@ RowChoice cheapest_cut(const Facts& facts, int fitting) {
   const Layer& layer = facts.layer;
   const int64_t all = facts.row.output;
   const int64_t narrow = facts.answer(Question::cut_narrow);
-  const int64_t change = facts.answer(Question::cut_change);
   const int64_t single = std::max(narrow, facts.answer(Question::cut_single));
   const int64_t masked_store = facts.answer(Question::cut_masked);
   const Interior inside = interior(facts.row);
@@ -37,8 +36,7 @@ RowChoice cheapest_cut(const Facts& facts, int fitting) {
     if (cut.tail == Tail::overlap) return cost + tile(cut.lanes);
     if (cut.tail == Tail::split) return cost + std::popcount(rest) * narrow;
     const int64_t last = rest == 1 ? single : tile(static_cast<int64_t>(std::bit_ceil(rest)));
-    return cost + last + (whole > 0 && last < tile(cut.lanes) ? change : 0) +
-           (std::has_single_bit(rest) ? 0 : masked_store);
+    return cost + last + (std::has_single_bit(rest) ? 0 : masked_store);
   };
   const Tail exact = exact_tail(layer);
   RowChoice best{fitting, exact};
