@@ -21,15 +21,16 @@ constexpr int64_t groups = order({4, 3, 2, 8});
 // The schedules of one nest, best first, until there are `most`.
 class Enumeration {
  public:
-  Enumeration(const Layer& layer, size_t most)
-      : layer_(layer),
-        nest_(layer.nest()),
+  Enumeration(Facts& facts, size_t most)
+      : layer_(facts.layer),
+        nest_(facts.nest),
         most_(most),
-        facts_(layer.facts(row_lanes)),
-        dim_(nest_.dims.back()),
-        fitting_(layer.fitting_lanes(row_lanes, dim_.output)),
-        cut_{fitting_, exact_tail(layer)},
-        rules_(layer, row_lanes, fitting_) {
+        facts_(facts.reduction),
+        dim_(facts.row),
+        fitting_(facts.fitting(dim_.output)),
+        cut_{fitting_, exact_tail(layer_)},
+        rules_(facts) {
+    rules_.lanes = fitting_;
     if (facts_.any_order && dim_.kind == DimKind::pool) cut_ = cheapest_cut(rules_, fitting_);
     if (facts_.has_long_taps()) own_.tap_code = TapCode::loops;
     rules_.lanes = cut_.lanes;
@@ -155,7 +156,7 @@ class Enumeration {
   const NestDim& dim_;  // along the row
   const int fitting_;
   RowChoice cut_;
-  Facts rules_;
+  Facts& rules_;
   // tail=split too; where lanes cannot be masked off and there are many borders, only if nothing else will
   // do.
   bool splits_ = layer_.can_mask() || !RowRules::has_many_borders(dim_);
@@ -168,13 +169,13 @@ class Enumeration {
 
 Offer offer_channels_first(const Layer& layer, size_t most) {
   if (!reads_adjacent_columns(layer.nest())) return {};
-  const Facts facts(layer, row_lanes, 1);
+  Facts facts(layer, row_lanes, 1);
   if (const auto better = facts.left(Question::channels_first_left); !better.empty()) return {{}, better};
-  return {channels_first_schedules(layer, most)};
+  return {channels_first_schedules(facts, most)};
 }
 
-std::vector<Schedule> channels_first_schedules(const Layer& layer, size_t most) {
-  return Enumeration(layer, most).run();
+std::vector<Schedule> channels_first_schedules(Facts& facts, size_t most) {
+  return Enumeration(facts, most).run();
 }
 
 }  // namespace pooljit::ir

@@ -36,19 +36,19 @@ std::vector<ChannelsLastFields::Scan> scans_of(const Facts& facts) {
 
 Offer offer_channels_last(const Layer& layer, size_t most) {
   const int lanes = layer.fitting_lanes(channels_last_family.lanes, layer.adjacent_channels_read());
-  const Facts facts(layer, channels_last_family.lanes, lanes);
+  Facts facts(layer, channels_last_family.lanes, lanes);
   if (const auto better = facts.left(Question::channels_last_left); !better.empty()) return {{}, better};
-  const auto parts = static_cast<int>(facts.answer(Question::channels_last_lanes));
-  return {channels_last_schedules(layer, lanes / parts, most)};
+  facts.lanes /= static_cast<int>(facts.answer(Question::channels_last_lanes));
+  return {channels_last_schedules(facts, most)};
 }
 
-std::vector<Schedule> channels_last_schedules(const Layer& layer, int lanes, size_t most) {
-  const PoolNest& nest = layer.nest();
-  Schedule schedule = schedule_of(Family::channels_last, lanes);
+std::vector<Schedule> channels_last_schedules(Facts& facts, size_t most) {
+  const Layer& layer = facts.layer;
+  const PoolNest& nest = facts.nest;
+  Schedule schedule = schedule_of(Family::channels_last, facts.lanes);
   auto& own = std::get<ChannelsLastFields>(schedule.own);
   using Scan = ChannelsLastFields::Scan;
-  Facts facts(layer, channels_last_family.lanes, lanes);
-  facts.one_each = lanes > 1 && takes_from_memory(nest);
+  facts.one_each = facts.lanes > 1 && takes_from_memory(nest);
   const std::vector<Scan> scans = scans_of(facts);
   std::vector<Schedule> found;
   const auto add = [&](Scan scan, int64_t beside) {

@@ -80,6 +80,42 @@ double Facts::usual_share() const {
   return share;
 }
 
+int64_t Facts::filled() const {
+  if (info(family).lanes != LaneUse::fixed) return lanes;
+  const int64_t held = channels / vectors();
+  return 100 * held >= (100 - answer(most_idle)) * lanes ? lanes : held;
+}
+
+bool Facts::stores_apart() const {
+  if (family == Family::channels_last)
+    return nest.output.channel_block == 1 && nest.output.channel_stride != 1;
+  return family == Family::channels_first && nest.output.strides.back() != 1;
+}
+
+bool Facts::are_strided_halves() const {
+  return row.stride > 1 && channels < layer.most_lanes(LaneUse::fixed) &&
+         layer.lane_bytes(LaneUse::moved) == 2 * layer.lane_bytes(LaneUse::fixed);
+}
+
+bool Facts::has_many_unlike() const {
+  constexpr int64_t many = 64;
+  return std::ranges::any_of(
+      nest.dims, [](const NestDim& dim) { return dim.kind != DimKind::pool && dim.output > many; });
+}
+
+bool Facts::are_channels_nearer() const {
+  for (size_t d = 0; d < nest.dims.size(); ++d)
+    if (nest.dims[d].most_taps() > 1 && channel_stride(nest.input) < nest.input.strides[d])
+      return channels > 1;
+  return false;
+}
+
+bool Facts::are_others_nearer() const {
+  const int64_t apart = channel_stride(nest.input), columns = nest.input.strides.back();
+  return channels > 1 && row.output > 1 &&
+         (family == Family::channels_last ? columns < apart : apart < columns);
+}
+
 bool Facts::may_roll_down() const {
   constexpr int64_t few_rows = 12;
   return 2 * row.output <= 3 * int64_t{fitting(row.output)} &&

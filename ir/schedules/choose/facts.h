@@ -40,10 +40,14 @@ struct Facts {
   // window_rows: what counts as a row of a window and of outputs; each window of a row has code of its own.
   int64_t row_taps = 0, row_outputs = 0;
   bool unlike = false;
-  // members: the other one of two pools with the same windows, and the schedules that both have alone.
-  const Facts* beside = nullptr;
+  // chooser, members: the family of the schedule that is asked about.
   Family family{};
-  bool by_windows = false;  // both are of channels_last, and take windows one by one
+  bool is_in_place = false;  // it takes each tap where it lies
+  bool lies_apart = false;   // it holds lanes that lie apart
+  bool shares = false;       // windows share along their rows, or in registers, what they have in common
+  // members: the other one of two pools with the same windows; whether both take windows one by one.
+  const Facts* beside = nullptr;
+  bool by_windows = false;
   const PoolNest& nest;
   const LaneUse use;
   const ReductionFacts& reduction;
@@ -108,6 +112,20 @@ struct Facts {
   // Rows of so few outputs roll if padding or few rows of outputs keep channels_first from taking several
   // rows together.
   bool may_roll_down() const;
+  // Lanes of the schedule that hold elements; few idle ones count as filled.
+  int64_t filled() const;
+  // Results that lie apart are stored one by one.
+  bool stores_apart() const;
+  // Halves whose lanes are twice as wide where they move; their channels fill no vector.
+  bool are_strided_halves() const;
+  // A quarter of a vector, or less.
+  bool fills_little() const { return lanes * 4 * element <= vector_bytes(); }
+  // Code of many unlike windows takes long to make, too long to make it for each of several schedules.
+  bool has_many_unlike() const;
+  // Channels that lie nearer than some of a window's taps: a window's lines are their windows', too.
+  bool are_channels_nearer() const;
+  // Of vectors of lanes that lie apart: others lie nearer.
+  bool are_others_nearer() const;
   // A maximum, minimum, sum or average with nothing besides that wants registers.
   bool wants_few_registers() const {
     return is_simple && is_same_dtype && (nest.is_extreme() || nest.divides());
@@ -170,11 +188,6 @@ struct Facts {
 #include "ir/schedules/choose/rules.def"
   friend struct RuleTable;
 };
-
-// The same for a layer, whose vectors are rows.
-inline bool says(const Layer& layer, Question question) {
-  return Facts(layer, LaneUse::moved, 1).says(question);
-}
 
 inline bool is_dense_pool(const NestDim& dim) {
   return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1;

@@ -9,6 +9,8 @@
 
 namespace pooljit::ir {
 
+struct Facts;
+
 struct Offer {
   std::vector<Schedule> schedules;  // best first; all of them pass check()
   // Why there are none although the family could do the layer: another family does it better. Empty: it
@@ -24,14 +26,12 @@ using MakeOffer = Offer (*)(const Layer& layer, size_t most);
 #undef FAMILY
 
 // The schedules of these families in an order of their own, whether or not others are better.
-std::vector<Schedule> channels_last_schedules(const Layer& layer, int lanes, size_t most);
-std::vector<Schedule> channels_first_schedules(const Layer& layer, size_t most);
+std::vector<Schedule> channels_last_schedules(Facts& facts, size_t most);
+std::vector<Schedule> channels_first_schedules(Facts& facts, size_t most);
 std::vector<Schedule> window_rows_schedules(const Layer& layer);
 // Schedules whose vectors hold elements that lie apart, for layers that have no others: a few of each family
 // that can, in no order.
 std::vector<Schedule> offer_lanes_apart(const Layer& layer);
-// How many times fewer cycles than one lane such a schedule must be predicted to take; 1 for others.
-double least_gain(const PoolNest& nest, const Schedule& schedule);
 
 // --- what several offers ask. Facts that today follow from the instruction set, and mean different things.
 

@@ -10,6 +10,9 @@
 #include "ir/schedules/choose/rows.h"
 #include "ir/schedules/families/window_rows.h"
 #include "ir/schedules/lanes/channel_blocks.h"
+#include "ir/schedules/lanes/lanes_apart.h"
+#include "ir/schedules/lanes/pixel_rows.h"
+#include "ir/schedules/lanes/row_tiles.h"
 
 namespace pooljit::ir {
 namespace {
