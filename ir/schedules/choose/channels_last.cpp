@@ -61,7 +61,8 @@ std::vector<Schedule> channels_last_schedules(Facts& facts, size_t most) {
     // The last vector of an overlapping tail begins anywhere, that of a masked one needs its mask.
     std::ranges::copy_if(tails, std::back_inserter(found), [&](const Schedule& one) {
       const bool is_cut = nest.channels % one.lanes != 0;
-      return (largest_block(nest) == 1 || one.tail != Tail::overlap || !is_cut) && check(layer, one);
+      return (largest_block(nest) == 1 || one.tail != Tail::overlap || !is_cut) &&
+             (one == schedule || check(layer, one));
     });
   };
   const int64_t indexed = facts.answer(Question::channels_last_indexed);
