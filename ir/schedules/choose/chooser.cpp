@@ -128,9 +128,7 @@ bool is_counted_badly(const Schedule& schedule) {
 }
 
 // Vectors that input and output of an image would fill.
-double vectors_of(const Facts& facts) {
-  return static_cast<double>(facts.moved()) / facts.vector_bytes();
-}
+double vectors_of(const Facts& facts) { return static_cast<double>(facts.moved()) / facts.vector_bytes(); }
 
 // Windows of many taps: where the rules' choice has many instructions, the first of the shortlist are counted
 // too, and the one with the fewest is taken, if these are much fewer.
@@ -176,7 +174,9 @@ bool streams_well(const Facts& facts, const Schedule& streamed) {
   constexpr int64_t line = 64;
   const Layer& layer = facts.layer;
   const bool has_rows = info(streamed.family()).lanes != LaneUse::fixed && !takes_passes(streamed);
-  if (info(layer.isa()).vector_bytes < line || (has_rows && together(streamed) > facts.answer(Question::streamed_rows))) return false;
+  if (info(layer.isa()).vector_bytes < line ||
+      (has_rows && together(streamed) > facts.answer(Question::streamed_rows)))
+    return false;
   const Result<Program> program = lower(layer.nest(), streamed, layer.isa());
   return program && output_alignment(*program) == line;
 }

@@ -64,7 +64,8 @@ int64_t channels_at_a_time(const PoolNest& nest, std::span<const int> from, cons
   if (!steps) return 0;
   const int64_t room = std::reduce(steps->rooms.begin(), steps->rooms.end());
   if (room > most_room) return 0;
-  int64_t channels = std::min(nest.channels, std::max(least, least * facts.answer(Question::members_room) / room));
+  int64_t channels =
+      std::min(nest.channels, std::max(least, least * facts.answer(Question::members_room) / room));
   while (!suits(channels)) --channels;
   return nest.channels / channels <= std::numeric_limits<int>::max() ? channels : 0;
 }
@@ -114,7 +115,8 @@ std::optional<Schedule> chained(const PoolNest& nest, const Facts& facts) {
 }
 
 // The schedule of both in one loop, where that takes less time than one after the other.
-std::optional<Schedule> common_schedule(const PoolNest& nest, std::span<const Schedule> defaults, Facts& facts) {
+std::optional<Schedule> common_schedule(const PoolNest& nest, std::span<const Schedule> defaults,
+                                        Facts& facts) {
   const PoolNest &one = nest.members[0], &other = nest.members[1];
   if (nest.has_any_size() || defaults.size() != 2 || one.dims != other.dims) return std::nullopt;
   const Schedule &a = defaults[0], &b = defaults[1];
@@ -155,8 +157,7 @@ MemberTasks member_tasks(const PoolNest& nest, const Facts& facts) {
   const bool are_planes = nest.input.channel_stride != 1;
   const int64_t pixel_pieces = nest.channels * facts.element / facts.answer(Question::members_pixel);
   if (nest.has_any_size()) {
-    const int64_t pieces =
-        are_planes ? nest.channels / facts.answer(Question::members_planes) : pixel_pieces;
+    const int64_t pieces = are_planes ? nest.channels / facts.answer(Question::members_planes) : pixel_pieces;
     return {.channels = static_cast<int>(std::clamp<int64_t>(pieces, 1, most_tasks))};
   }
   double all = bytes_of(nest, nest.input, &NestDim::input);
