@@ -1,6 +1,7 @@
 #include "ir/reductions/facts.h"
 
 #include "ir/reductions/halved_sums.h"
+#include "ir/reductions/stored.h"
 
 namespace pooljit::ir {
 
@@ -25,6 +26,10 @@ Result<ReductionFacts> reduction_facts(const PoolNest& nest, Isa isa, LaneUse la
 #undef REDUCTION
   };
   auto facts = rows[static_cast<int>(nest.reduction)](nest, isa);
+  // Rows of taps are taken in lanes of bytes (ir/schedules/families/window_rows_narrow.h).
+  const bool are_bytes = nest.indices && bytes(nest.input.dtype) == 1 && !nest.has_any_size();
+  if (facts && lanes == LaneUse::joined && are_bytes)
+    facts->working_bytes = bytes_to_store(nest.result_dtype(), nest.input.dtype);
   if (!facts || !can_halve_sums(nest)) return facts;
   switch (lanes) {
     case LaneUse::moved:

@@ -128,31 +128,15 @@ TermId Provenance::nan_test(TermId mask) {
   return is_test ? term.args[0] : no_term;
 }
 
-// Lanes without a sign are compared as ones with a sign, less half of their range: the term before that.
-TermId Provenance::unbiased(TermId id, DType compared) const {
-  const DType own = unsigned_of(compared);
-  const int64_t half = int64_t{1} << (info(own).bits - 1);
-  const LaneTerm& term = graph_[id];
-  if (term.kind == LaneTerm::Kind::constant) return graph_.find_constant(own, term.imm + half);
-  const bool is_biased = graph_.op(id, Op::sub, own) && graph_.is_constant(term.args[1]) &&
-                         graph_[term.args[1]].imm == lane_bits(own, half);
-  return is_biased ? term.args[0] : no_term;
-}
-
 Provenance::Wins Provenance::comparison(TermId mask) {
   const LaneTerm& term = graph_[mask];
   if (term.kind != LaneTerm::Kind::op || term.op != Op::cmp) return {};
+  if (term.pred == Predicate::ne && !is_float(term.dtype)) return equality(term);
   if (term.pred != Predicate::gt && term.pred != Predicate::lt) return {};
-  TermId x = term.args[0], y = term.args[1];
-  DType compared = term.dtype;
-  if (is_signed_int(compared) && !is_signed_int(input_)) {
-    const TermId own_x = unbiased(x, compared), own_y = unbiased(y, compared);
-    const bool are_biased = own_x != no_term && own_y != no_term;
-    if (are_biased) x = own_x, y = own_y, compared = unsigned_of(compared);
-  }
+  const TermId x = term.args[0], y = term.args[1];
   // A constant takes part where it is chosen, which is asked later.
   const auto type_of = [&](TermId id) { return graph_.is_constant(id) ? graph_[id].dtype : value(id).dtype; };
-  if (type_of(x) != compared || type_of(y) != compared)
+  if (type_of(x) != term.dtype || type_of(y) != term.dtype)
     throw Unreadable{"a comparison of elements as another type than theirs"};
   if (term.pred == (is_max_ ? Predicate::gt : Predicate::lt)) return {x, y, false};
   if (term.pred == (is_max_ ? Predicate::lt : Predicate::gt)) return {y, x, false};
@@ -208,32 +192,41 @@ Winner Provenance::read_winner(TermId id) {
   const LaneTerm& term = graph_[id];
   if (term.kind == LaneTerm::Kind::constant) return {{{-1, term.imm}}, Nans::kept};
   if (term.kind != LaneTerm::Kind::op) throw Unreadable{"an index that is an input element"};
+  if (term.op == Op::min) return first_of_best(term);
   if (term.op != Op::select) return moved(term);
-  const Wins found = wins(term.args[0]);
+  Wins found = kept(term.args[0]);
+  const bool is_kept = found.x != no_term;
+  if (!is_kept) found = wins(term.args[0]);
+  const TermId index_of_x = term.args[is_kept ? 2 : 1], index_of_y = term.args[is_kept ? 1 : 2];
   if (found.x == no_term) throw Unreadable{"a choice of an index that is none of a maximum's"};
   if (found.by_place()) {
     if (found.x_index != term.args[1] || found.y_index != term.args[2])
       throw Unreadable{"an index that is chosen by others"};
     return {merged(found), joined_by_place(found).nans};
   }
-  if (value(found.x).elements.empty()) return this->winner(term.args[2]);
-  Winner winner{rows(term.args[2], found.y), found.nan_wins ? Nans::win : Nans::never};
-  for (const TermId part : {term.args[1], term.args[2]}) {
+  if (value(found.x).elements.empty()) return this->winner(index_of_y);
+  Winner winner{rows(index_of_y, found.y), found.nan_wins ? Nans::win : Nans::never};
+  for (const TermId part : {index_of_x, index_of_y}) {
     const Nans nans = this->winner(part).nans;
     if (nans != Nans::kept && nans != winner.nans) throw Unreadable{"an index that treats NaNs in two ways"};
   }
-  const std::vector<Winner::Row> after = rows(term.args[1], found.x);
+  const std::vector<Winner::Row> after = rows(index_of_x, found.x);
   winner.rows.insert(winner.rows.end(), after.begin(), after.end());
   return winner;
 }
 
-// The index's rows belong to the elements of the value that it goes with.
+// The index's rows belong to the elements of the value that it goes with. Of integers a value does not say
+// in which order these were joined.
 std::vector<Winner::Row> Provenance::rows(TermId index, TermId value_term) {
   std::vector<Winner::Row> rows = winner(index).rows;
   const std::vector<int64_t>& elements = value(value_term).elements;
   if (rows.size() == 1 && rows[0].element == -1) {
     if (elements.size() > 1) throw Unreadable{"one index for several elements"};
     return {{elements.empty() ? -1 : elements[0], rows[0].index}};
+  }
+  if (!is_float(input_)) {
+    if (!are_of(rows, value(value_term))) throw Unreadable{"an index that goes with another value"};
+    return rows;
   }
   size_t at = 0;
   for (const Winner::Row& row : rows)

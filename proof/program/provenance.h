@@ -74,10 +74,15 @@ class Provenance {
     TermId x_index = no_term, y_index = no_term;
     bool by_place() const { return x_index != no_term; }
   };
+  // The winner of some elements where it equals the best of all; elsewhere `none`, which no index exceeds.
+  struct Candidates {
+    std::vector<Winner::Row> rows;
+    TermId best = no_term;
+    int64_t none = 0;
+  };
   // The elements of which a mask says that one is a NaN; throws if it says anything else.
   std::vector<int64_t> seen_nans(TermId mask);
   TermId nan_test(TermId mask);  // of what; no_term: it is none
-  TermId unbiased(TermId id, DType compared) const;
   Wins comparison(TermId mask);
   Wins wins(TermId mask);
   // --- proof/program/provenance_places.cpp
@@ -85,7 +90,19 @@ class Provenance {
   std::optional<std::pair<TermId, TermId>> less(TermId mask) const;
   bool are_equal(TermId mask, TermId x, TermId y) const;
   bool is_place_of_nan(TermId mask, const Wins& found);
-  std::vector<Winner::Row> merged(const Wins& found);
+  static std::vector<Winner::Row> merged(std::vector<Winner::Row> all, std::vector<Winner::Row> after);
+  std::vector<Winner::Row> merged(const Wins& found) {
+    return merged(rows(found.y_index, found.y), rows(found.x_index, found.x));
+  }
+  // --- proof/program/provenance_equals.cpp
+  Wins equality(const LaneTerm& mask) const;
+  Wins kept(TermId id) const;
+  Candidates candidates(TermId id);
+  Candidates if_best(const LaneTerm& term);
+  Candidates least(const LaneTerm& term);
+  Winner first_of_best(const LaneTerm& term);
+  static std::vector<int64_t> distinct(std::vector<int64_t> elements);
+  static bool are_of(const std::vector<Winner::Row>& rows, const Joined& value);
   Joined joined_by_place(const Wins& found);
   bool is_pick(const LaneTerm& term) const { return term.op == (is_max_ ? Op::max : Op::min); }
 

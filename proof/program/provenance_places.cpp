@@ -15,13 +15,8 @@ std::optional<std::pair<TermId, TermId>> Provenance::less(TermId mask) const {
   const bool is_order = term.kind == LaneTerm::Kind::op && term.op == Op::cmp && !is_float(term.dtype) &&
                         (term.pred == Predicate::lt || term.pred == Predicate::gt);
   if (!is_order) return std::nullopt;
-  TermId x = term.args[0], y = term.args[1];
-  if (is_signed_int(term.dtype)) {
-    const TermId own_x = unbiased(x, term.dtype), own_y = unbiased(y, term.dtype);
-    if (own_x != no_term && own_y != no_term) x = own_x, y = own_y;
-  }
-  if (term.pred == Predicate::gt) std::swap(x, y);
-  return std::pair(x, y);
+  const bool is_less = term.pred == Predicate::lt;
+  return std::pair(term.args[is_less ? 0 : 1], term.args[is_less ? 1 : 0]);
 }
 
 bool Provenance::are_equal(TermId mask, TermId x, TermId y) const {
@@ -74,8 +69,7 @@ Provenance::Wins Provenance::place_wins(TermId mask) {
   return parts.size() == (found.nan_wins ? 3 : 2) ? found : Wins{};
 }
 
-std::vector<Winner::Row> Provenance::merged(const Wins& found) {
-  std::vector<Winner::Row> all = rows(found.y_index, found.y), after = rows(found.x_index, found.x);
+std::vector<Winner::Row> Provenance::merged(std::vector<Winner::Row> all, std::vector<Winner::Row> after) {
   for (const auto* part : {&all, &after})
     if (!std::ranges::is_sorted(*part, {}, &Winner::Row::index))
       throw Unreadable{"indices that decide between equal elements do not ascend"};

@@ -42,10 +42,6 @@ void TermGraph::grow() {
   for (size_t id = 0; id < terms_.size(); ++id) slots_[slot_of(terms_[id])] = static_cast<TermId>(id);
 }
 
-TermId TermGraph::find_constant(DType dtype, int64_t bits) const {
-  return slots_.empty() ? no_term : slots_[slot_of({.dtype = dtype, .imm = lane_bits(dtype, bits)})];
-}
-
 TermId TermGraph::add(const LaneTerm& term) {
   if (2 * terms_.size() >= slots_.size()) grow();
   TermId& id = slots_[slot_of(term)];

@@ -81,8 +81,6 @@ class TermGraph {
   bool is_constant(TermId id) const { return (*this)[id].kind == LaneTerm::Kind::constant; }
 
   TermId constant(DType dtype, int64_t bits) { return add({.dtype = dtype, .imm = lane_bits(dtype, bits)}); }
-  // no_term: nobody has made it.
-  TermId find_constant(DType dtype, int64_t bits) const;
   TermId input(DType dtype, int64_t offset, int buffer) {
     return add({.kind = LaneTerm::Kind::input, .dtype = dtype, .imm = offset, .buffer = buffer});
   }

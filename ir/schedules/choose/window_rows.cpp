@@ -1,5 +1,6 @@
 #include "ir/schedules/families/window_rows.h"
 #include "ir/schedules/families/window_rows_lines.h"
+#include "ir/schedules/families/window_rows_narrow.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,6 +12,7 @@ namespace pooljit::ir {
 namespace {
 
 constexpr int64_t most_together = 8;
+constexpr int64_t least_narrow_vectors = 4;
 
 bool is_idempotent(const Layer& layer) { return layer.facts(window_rows_family.lanes).is_idempotent; }
 
@@ -20,7 +22,14 @@ int lanes_of_taps(const Layer& layer, int64_t taps) {
   if (lanes > taps && !layer.can_mask()) lanes /= 2;
   if (!has_places(layer.nest())) return lanes;
   const int64_t least = least_joined_row_taps(layer);
-  while (lanes > 1 && lanes > least) lanes /= 2;
+  // Widening the lanes of a row costs as much as some vectors of it.
+  const auto is_narrow = [&] {
+    return NarrowRow::suits(layer.nest(), layer.facts(window_rows_family.lanes), layer.isa(), lanes);
+  };
+  const auto is_worth_widening = [&] {
+    return least >= least_narrow_vectors * lanes && taps <= NarrowRow::most_vectors * lanes;
+  };
+  while (lanes > 1 && (lanes > least || (is_narrow() && !is_worth_widening()))) lanes /= 2;
   return lanes;
 }
 

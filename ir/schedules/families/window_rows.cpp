@@ -10,12 +10,14 @@
 // are all R outputs of a row, so that the input is read row by row, or, if each channel is one window, R
 // neighbouring channels.
 #include <algorithm>
+#include <optional>
 
 #include "ir/schedule_text.h"
 #include "ir/schedules/families/window_rows.h"
 #include "ir/schedules/families/window_rows_any_size.h"
 #include "ir/schedules/families/window_rows_lanes.h"
 #include "ir/schedules/families/window_rows_lines.h"
+#include "ir/schedules/families/window_rows_narrow.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lanes/lanes_apart.h"
@@ -47,6 +49,10 @@ class WindowRows {
         reducer_(reducer),
         low_(nest, builder, reducer),
         lanes_of_windows_(nest, builder, reducer) {
+    if (NarrowRow::suits(nest, reducer.facts(), builder.isa(), lanes_))
+      narrow_.emplace(nest, builder, reducer, lanes_, tap_bytes(lanes_),
+                      low_.index_step(nest.dims.size() - 1),
+                      [this](const Address& row, const Slice& slice) { return load(row, slice); });
     if (!stores_indices) low_.leave_indices();
   }
 
@@ -129,14 +135,14 @@ class WindowRows {
 
   Lowering::States fresh_states() {
     Lowering::States fresh;
-    for (const int own : row_.state_lanes)
+    for (const int own : narrow_ ? narrow_->wide_lanes() : row_.state_lanes)
       fresh.push_back(reducer_.start(std::vector<int64_t>(static_cast<size_t>(own), 0)));
     return fresh;
   }
 
   // Each output has states of its own.
   void emit_windows(const Cursor& cursor) {
-    const size_t states_each = row_.state_lanes.size();
+    const size_t states_each = narrow_ ? narrow_->wide_lanes().size() : row_.state_lanes.size();
     reducer_.plan(outputs_ * states_each, nest_.full_taps() / lanes_ + 1);
     const Lowering::States fresh = fresh_states();
     const auto of_output = [&](const Lowering::States& all, size_t output) {
@@ -177,6 +183,7 @@ class WindowRows {
   }
 
   Lowering::States take_row(const Lowering::States& states, const TapAt& row, const Lowering::States& fresh) {
+    if (narrow_) return narrow_->take(states, row_, row);
     // Rounding errors of sums grow with the longest part: a row of several vectors per state is one.
     const bool joins = !states[0].empty() && reducer_.facts().is_split &&
                        row_.slices.size() + size_t(row_.groups) > most_row_states;
@@ -281,6 +288,7 @@ class WindowRows {
   Reducer& reducer_;
   Lowering low_;
   WindowLanes lanes_of_windows_;
+  std::optional<NarrowRow> narrow_;
 };
 
 Result<void> no_rows_of_windows() {
@@ -306,6 +314,9 @@ Result<void> check_window_rows(const Layer& layer, const Schedule& given) {
   if (WindowLines::suits(nest)) return WindowLines::check(layer, schedule);
   if (nest.has_any_size()) return WindowRowsAnySize::check(layer, schedule);
   if (!can_take_rows_of_windows(nest, facts, schedule.lanes)) return no_rows_of_windows();
+  if (NarrowRow::suits(nest, facts, layer.isa(), schedule.lanes) &&
+      row_taps(nest) > NarrowRow::most_vectors * schedule.lanes)
+    return no_rows_of_windows();
   if (schedule.windows_together > 1 && !can_do_windows_together(nest, facts, layer.isa(), schedule))
     return unsupported(
         "schedule.together",

@@ -1,6 +1,7 @@
 #include "ir/schedules/families/window_rows_lanes.h"
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -10,6 +11,38 @@
 #include "ir/schedules/layer.h"
 
 namespace pooljit::ir {
+
+namespace {
+
+// The offsets where the value is the best; elsewhere the largest one.
+Value offsets_of_best(Builder& b, const State& state, Value best) {
+  const Type type = b.type(state[1]);
+  const int64_t largest = std::numeric_limits<int64_t>::max() >> (64 - info(type.dtype).bits);
+  const Value others = b.vconst_splat(type, is_signed_int(type.dtype) ? largest : lane_bits(type.dtype, -1));
+  return b.select(b.cmp(Predicate::eq, state[0], best), state[1], others);
+}
+
+}  // namespace
+
+State joined_by_equality(Builder& b, Op better, const Lowering::States& states, bool folds) {
+  const int lanes = b.type(states[0][0]).lanes;
+  const auto joined = [&](Op op, const std::vector<Value>& vectors) {
+    Value all = vectors[0];
+    for (size_t i = 1; i < vectors.size(); ++i) all = b.binary(op, vectors[i], all);
+    for (int half = lanes / 2; folds && half > 0; half /= 2)
+      all = b.binary(op, following_lanes(b, all, no_value, half, half),
+                     following_lanes(b, all, no_value, 0, half));
+    return all;
+  };
+  std::vector<Value> values, offsets;
+  for (const State& state : states) values.push_back(state[0]);
+  const Value best = joined(better, values);
+  if (best == values[0]) return states[0];
+  const std::vector<int64_t> first(static_cast<size_t>(lanes), 0);
+  const Value everywhere = folds && lanes > 1 ? b.shuffle(best, no_value, first) : best;
+  for (const State& state : states) offsets.push_back(offsets_of_best(b, state, everywhere));
+  return {best, joined(Op::min, offsets)};
+}
 
 LaneFold WindowLanes::fold() {
   return {b_, [this](Value a, Value b) { return reducer_.join_values(a, b); }};
@@ -24,6 +57,13 @@ Value WindowLanes::joined(const Lowering::States& states) {
 }
 
 State WindowLanes::join(const Lowering::States& states) {
+  const DType dtype = nest_.input.dtype;
+  if (nest_.indices && !is_float(dtype) && (bytes(dtype) < 8 || info(b_.isa()).has_long_ints)) {
+    Lowering::States taken;
+    for (const State& state : states)
+      if (!state.empty()) taken.push_back(state);
+    return joined_by_equality(b_, nest_.is_maximum() ? Op::max : Op::min, taken, /*folds=*/true);
+  }
   std::map<int, std::vector<State>, std::greater<>> by_lanes;
   for (const State& state : states)
     if (!state.empty()) {

@@ -7,6 +7,10 @@
 
 namespace pooljit::ir {
 
+// States of integers with indices, of equal lanes: where a value is the best of all, it names its offset, and
+// the least of these is that of the first tap. folds: all lanes become one.
+State joined_by_equality(Builder& builder, Op better, const Lowering::States& states, bool folds);
+
 class WindowLanes {
  public:
   WindowLanes(const PoolNest& nest, Builder& builder, Reducer& reducer)
