@@ -84,8 +84,6 @@ bool swap_operands(ir::Inst& inst) {
 const char* const max3 = "max_pool1d(float32[1,1,40], kernel_size=3)";
 const char* const ignoring = "max_pool1d(float32[1,1,40], kernel_size=3, nan=ignore)";
 const char* const indexed = "max_pool1d(float32[1,1,40], kernel_size=3, return_indices=True)";
-const char* const indexed_bytes = "max_pool1d(uint8[1,1,40], kernel_size=3, return_indices=True)";
-const char* const long_bytes = "max_pool1d(uint8[1,1,300], kernel_size=300, return_indices=True)";
 const char* const average = "avg_pool1d(float32[1,1,40], kernel_size=3)";
 
 const char* const halves = "max_pool1d(float16[1,1,40], kernel_size=3)";
@@ -130,15 +128,6 @@ std::function<bool(ir::Inst&)> swap(ir::Op op) {
   };
 }
 
-// A shuffle of lanes that begin here takes those from another one on: the first, or the one behind so many.
-std::function<bool(ir::Inst&)> take_lanes(int64_t begin, int64_t other, int behind) {
-  return [=](ir::Inst& inst) mutable {
-    if (inst.op != ir::Op::shuffle || inst.data[0] != begin || behind-- > 0) return false;
-    for (int64_t& lane : inst.data) lane += other - begin;
-    return true;
-  };
-}
-
 std::function<bool(ir::Inst&)> shift_by(ir::Op op, int64_t bits, int64_t others) {
   return [=](ir::Inst& inst) { return inst.op == op && inst.imm == bits && (inst.imm = others) == others; };
 }
@@ -177,14 +166,6 @@ const WrongProgram wrongs[] = {
        return true;
      },
      "is numbered"},
-    {"an index that goes where it should stay", indexed_bytes,
-     compare_by(ir::Predicate::eq, ir::Predicate::ne), "is numbered"},
-    {"an index that always stays", indexed_bytes, compare_by(ir::Predicate::eq, ir::Predicate::ge),
-     "one index for several elements"},
-    {"what stands for no index is small", long_bytes, change(255, 3), "beyond what stands for none"},
-    {"numbers of shorter vectors", long_bytes, change(32, 31), "two elements of one index"},
-    {"the largest of indices", long_bytes, turn(ir::Op::min, ir::Op::max), "one index for several elements"},
-    {"the best of some only", long_bytes, take_lanes(8, 0, 1), "goes with another value"},
     {"nothing is stored", max3,
      [](ir::Inst& inst) {
        if (inst.op != ir::Op::store) return false;
