@@ -8,6 +8,7 @@
 #include "ir/schedule.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/lower.h"
+#include "pooljit.hpp"
 
 namespace pooljit::ir {
 namespace {
@@ -51,6 +52,40 @@ TEST(WindowRows, NeighbouringChannelsOfOneWindowAreDoneTogether) {
   };
   for (const auto& row : table)
     EXPECT_EQ(best(row.spec, row.isa), "window_rows(" + std::string(row.schedule) + ")") << row.spec;
+}
+
+// Bytes with indices, in lanes of bytes, where a row is long enough to be worth widening them.
+TEST(WindowRows, RowsOfBytesWithIndicesAreTakenInLanesOfBytes) {
+  const struct {
+    int taps;
+    const char *avx2, *avx512;
+  } table[] = {
+      {255, "lanes=32, tail=overlap", "lanes=64, tail=overlap"},  // indices of eight bits
+      {64, "lanes=32, tail=split", "lanes=64, tail=mask"},
+      {300, "lanes=32, tail=overlap", "lanes=64, tail=overlap"},
+      {10000, "lanes=16, tail=split", "lanes=64, tail=overlap"},  // more than 256 vectors
+      {20000, "lanes=16, tail=split", "lanes=32, tail=mask"},
+  };
+  for (const auto& row : table)
+    for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+      const std::string taps = std::to_string(row.taps);
+      const std::string spec =
+          "max_pool1d(uint8[1,3," + taps + "], kernel_size=" + taps + ", return_indices=True)";
+      const PoolNest nest = frontend::make_nest(*frontend::parse_spec(spec));
+      EXPECT_EQ(print(enumerate_schedules(nest, isa, 1).front()),
+                "window_rows(" + std::string(isa == Isa::avx2 ? row.avx2 : row.avx512) + ")")
+          << taps;
+    }
+}
+
+// Code that the registers do not hold would be left for one lane.
+TEST(WindowRows, RowsOfHalvesWithIndicesFitTheRegisters) {
+  for (const char* window : {"[16,28], stride=[8,10]", "[16,90], stride=[8,10]", "[4,64], padding=[2,0]"}) {
+    const std::string spec =
+        "max_pool2d(float16[2,16,64,300], kernel_size=" + std::string(window) + ", return_indices=True)";
+    EXPECT_TRUE(compile(spec, options_read("isa=avx2")).schedule().starts_with("window_rows(lanes=8"))
+        << window;
+  }
 }
 
 // Vectors over outputs would gather each tap from as many vectors as the windows' step.

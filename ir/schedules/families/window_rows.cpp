@@ -30,9 +30,6 @@ namespace {
 
 constexpr LaneUse window_rows_lanes = LaneUse::joined;
 
-// Straight-line code up to so many rows.
-constexpr int64_t unroll_rows = 8;
-
 class WindowRows {
  public:
   // stores_indices: of a nest with indices; false where with_joined_rows() has added them.
@@ -40,7 +37,7 @@ class WindowRows {
              bool stores_indices)
       : nest_(nest),
         schedule_(schedule),
-        row_(cut_window_row(nest, schedule, row_taps(nest))),
+        row_(cut_window_row(nest, builder.isa(), schedule, row_taps(nest))),
         lanes_(schedule.lanes),
         tap_stride_(row_tap_stride(nest)),
         outputs_(static_cast<size_t>(schedule.windows_together)),
@@ -128,7 +125,7 @@ class WindowRows {
       at.windows.back().divisor_taps = b_.iconst(divisor_taps(nest_, window));
       at.windows.back().first = b_.iconst(window.first);
       at.windows.back().first_tap = b_.iconst(window.first_tap);
-      row_ = cut_window_row(nest_, schedule_, window.taps);
+      row_ = cut_window_row(nest_, b_.isa(), schedule_, window.taps);
       emit_windows(at);
     }
   }
@@ -219,9 +216,9 @@ class WindowRows {
     return row;
   }
 
-  // The loop over whole vectors, most_states() at a time.
+  // The loop over whole vectors.
   void take_groups(Lowering::States& states, const TapAt& row, const Lowering::States& fresh) {
-    const size_t together = most_states(nest_);
+    const size_t together = row_.group_vectors;
     const Slice vector{0, lanes_, {}};
     const auto pack = [&](const TapOffset& at) {
       Values values;

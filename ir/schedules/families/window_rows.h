@@ -47,21 +47,23 @@ bool are_windows_unlike(const PoolNest& nest);
 // int64.
 bool joins_whole_states(const PoolNest& nest);
 
+// Straight-line code up to so many rows.
+inline constexpr int64_t unroll_rows = 8;
 // Vectors of a row with a state of their own, so that none need wait for another.
 inline constexpr size_t most_row_states = 4;
-inline size_t most_states(const PoolNest& nest) { return joins_whole_states(nest) ? 2 : most_row_states; }
 
 // How the vectors of a window's row are cut.
 struct WindowRow {
   std::vector<Slice> slices;
-  // Groups of whole vectors that a loop does before the rest; 0: all slices are straight-line code.
+  // Groups of so many whole vectors that a loop does before the rest; 0: all slices are straight-line code.
   int64_t groups = 0;
+  size_t group_vectors = 1;
   // States that are reduced separately: the lanes of each, and the state that each slice belongs to. Slices
   // with fewer lanes are tails and have states of their own.
   std::vector<int> state_lanes = {};
   std::vector<size_t> state_of = {};
 };
-WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedule, int64_t taps);
+WindowRow cut_window_row(const PoolNest& nest, Isa isa, const WindowRowsSchedule& schedule, int64_t taps);
 
 // The conditions of the family that do not depend on the lanes.
 bool has_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts);

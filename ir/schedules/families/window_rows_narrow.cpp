@@ -6,12 +6,6 @@
 #include "ir/schedules/lanes/lane_gather.h"
 
 namespace pooljit::ir {
-namespace {
-
-// States that each take every other vector, so that none need wait for another.
-constexpr size_t states_together = 2;
-
-}  // namespace
 
 bool NarrowRow::suits(const PoolNest& nest, const ReductionFacts& facts, Isa isa, int lanes) {
   return nest.indices && facts.working_bytes < bytes(facts.offset_dtype) &&
@@ -24,12 +18,13 @@ std::vector<int> NarrowRow::wide_lanes() const {
 }
 
 Lowering::States NarrowRow::take(const Lowering::States& wide, const WindowRow& cut, const TapAt& row) {
-  Lowering::States states(states_together);
+  const size_t together = cut.group_vectors;
+  Lowering::States states(together);
   if (cut.groups > 0) states = groups_of(cut, row.input);
   const Slice* overlapping = nullptr;
   for (size_t i = 0; i < cut.slices.size(); ++i) {
     const Slice& slice = cut.slices[i];
-    const size_t state = i % states_together;
+    const size_t state = i % together;
     if (slice.begin % lanes_ != 0)
       overlapping = &slice;
     else
@@ -56,25 +51,26 @@ Lowering::States NarrowRow::take(const Lowering::States& wide, const WindowRow& 
 
 // The loop over whole vectors.
 Lowering::States NarrowRow::groups_of(const WindowRow& cut, const Address& row) {
+  const size_t together = cut.group_vectors;
   const Slice vector{0, lanes_, {}};
   const Value none = b_.vconst_splat(Type::vec(dtype_, lanes_), reducer_.facts().identity);
   Values carried = {numbers(0)};
-  for (size_t i = 0; i < states_together; ++i) {
+  for (size_t i = 0; i < together; ++i) {
     carried.push_back(none);
     carried.push_back(numbers(0));
   }
   const auto loop = b_.begin_loop(b_.iconst(cut.groups), carried);
-  const Address group = plus(row, loop.iv, vector_bytes_ * static_cast<int64_t>(states_together));
+  const Address group = plus(row, loop.iv, vector_bytes_ * static_cast<int64_t>(together));
   const Value number = loop.carried[0];
-  carried = {b_.binary(Op::add, number, numbers(states_together))};
-  for (size_t i = 0; i < states_together; ++i) {
+  carried = {b_.binary(Op::add, number, numbers(static_cast<int64_t>(together)))};
+  for (size_t i = 0; i < together; ++i) {
     const Value taps = load_(plus(group, vector_bytes_ * static_cast<int64_t>(i)), vector);
     const State state = taken({loop.carried[2 * i + 1], loop.carried[2 * i + 2]}, taps, number);
     carried.insert(carried.end(), state.begin(), state.end());
   }
   const Values after = b_.end_loop(carried);
   Lowering::States states;
-  for (size_t i = 0; i < states_together; ++i) states.push_back({after[2 * i + 1], after[2 * i + 2]});
+  for (size_t i = 0; i < together; ++i) states.push_back({after[2 * i + 1], after[2 * i + 2]});
   return states;
 }
 

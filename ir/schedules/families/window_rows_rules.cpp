@@ -146,6 +146,21 @@ bool is_short(const PoolNest& nest, const ReductionFacts& facts, int64_t vectors
              most_taps;
 }
 
+// Whether the rows of some windows are a loop, which carries the states.
+bool loops_over_rows(const PoolNest& nest) {
+  const size_t outer = nest.dims.size() - 1;
+  return outer > 0 && (codes_for_windows(nest, outer) > 1 || nest.full_taps() / row_taps(nest) > unroll_rows);
+}
+
+// Straight-line code up to so many vectors of a row. With the index of a float16 a state is three vectors,
+// and offsets of several vectors take registers beside two.
+size_t most_straight_vectors(const PoolNest& nest, Isa isa) {
+  constexpr int many_registers = 32;
+  constexpr size_t fit_beside_states = 3;
+  const bool are_wide = nest.indices && nest.input.dtype == DType::f16 && loops_over_rows(nest);
+  return are_wide && info(isa).vector_registers < many_registers ? fit_beside_states : unroll_vectors;
+}
+
 // Windows whose results fit into one vector.
 int64_t results_per_vector(const PoolNest& nest, const ReductionFacts& facts, Isa isa) {
   return info(isa).vector_bytes / std::max(facts.working_bytes, epilogue_bytes(nest));
@@ -197,11 +212,13 @@ PoolNest with_joined_rows(const Layer& layer) {
   return nest;
 }
 
-WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedule, int64_t taps) {
+WindowRow cut_window_row(const PoolNest& nest, Isa isa, const WindowRowsSchedule& schedule, int64_t taps) {
   WindowRow row;
-  const size_t states = most_states(nest);
+  const size_t states = joins_whole_states(nest) ? 2 : most_row_states;
+  row.group_vectors = states;
   const int64_t group = schedule.lanes * static_cast<int64_t>(states);
-  if (taps > schedule.lanes * static_cast<int64_t>(unroll_vectors)) row.groups = taps / group;
+  if (taps > schedule.lanes * static_cast<int64_t>(most_straight_vectors(nest, isa)))
+    row.groups = taps / group;
   row.slices = slices(row.groups * group, taps, schedule.lanes, schedule.tail);
   const bool are_equal = schedule.windows_together > 1 || nest.indices;
   if (taps % schedule.lanes != 0) end(row.slices.back(), taps % schedule.lanes, are_equal, schedule);
@@ -252,7 +269,7 @@ bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts,
 bool can_do_windows_together(const PoolNest& nest, const ReductionFacts& facts, Isa isa,
                              const WindowRowsSchedule& schedule) {
   if (are_windows_unlike(nest) || joins_whole_states(nest)) return false;
-  const WindowRow row = cut_window_row(nest, schedule, row_taps(nest));
+  const WindowRow row = cut_window_row(nest, isa, schedule, row_taps(nest));
   if (std::any_of(row.slices.begin(), row.slices.end(),
                   [&](const Slice& slice) { return slice.lanes != schedule.lanes; }))
     return false;
