@@ -65,12 +65,12 @@ std::vector<Schedule> channels_last_schedules(Facts& facts, size_t most) {
              (one == schedule || check(layer, one));
     });
   };
-  const int64_t indexed = facts.answer(Question::channels_last_indexed);
+  const int64_t windowed = facts.answer(Question::channels_last_windowed);
   // Taps that are straight-line code in part take more registers than loops.
-  const auto add_indexed = [&] {
+  const auto add_windowed = [&] {
     const TapCode usual = own.tap_code;
     if (facts.taps > Lowering::unroll_taps) own.tap_code = TapCode::loops;
-    add(Scan::windows, indexed);
+    add(Scan::windows, windowed);
     own.tap_code = usual;
   };
   if (facts.reduction.has_long_taps()) own.tap_code = TapCode::loops;
@@ -79,7 +79,7 @@ std::vector<Schedule> channels_last_schedules(Facts& facts, size_t most) {
   const bool four = facts.says(Question::channels_last_four);
   const auto add_all = [&] {
     if (part > 0) add(Scan::windows, part);
-    if (indexed > 0) add_indexed();
+    if (windowed > 0) add_windowed();
     for (const Scan scan : scans)
       for (const int beside : {8, 4, 2, 1}) {
         if (found.size() >= most) return;

@@ -45,6 +45,7 @@ void set_schedule(Facts& facts, const Schedule& schedule) {
   facts.lanes = schedule.lanes;
   facts.is_in_place = rows && rows->scan == RowFields::Scan::tap_by_tap;
   facts.shares = shares(schedule);
+  facts.splits_tail = schedule.tail == Tail::split;
 }
 
 // Lanes that move, twice where others are half as wide.

@@ -92,6 +92,13 @@ bool Facts::stores_apart() const {
   return family == Family::channels_first && nest.output.strides.back() != 1;
 }
 
+bool Facts::takes_outputs_alone() const {
+  if (family != Family::channels_first || !splits_tail) return false;
+  if (row.kind != DimKind::pool || nest.is_backward() || nest.has_any_size()) return false;
+  const Interior inside = interior(row);
+  return inside.begin >= inside.end;
+}
+
 bool Facts::are_strided_halves() const {
   return row.stride > 1 && channels < layer.most_lanes(LaneUse::fixed) &&
          layer.lane_bytes(LaneUse::moved) == 2 * layer.lane_bytes(LaneUse::fixed);

@@ -45,6 +45,7 @@ struct Facts {
   bool is_in_place = false;  // it takes each tap where it lies
   bool lies_apart = false;   // it holds lanes that lie apart
   bool shares = false;       // windows share along their rows, or in registers, what they have in common
+  bool splits_tail = false;  // what no vector takes is done in pieces of it
   // members: the other one of two pools with the same windows; whether both take windows one by one.
   const Facts* beside = nullptr;
   bool by_windows = false;
@@ -116,6 +117,9 @@ struct Facts {
   int64_t filled() const;
   // Results that lie apart are stored one by one.
   bool stores_apart() const;
+  // channels_first takes windows that hang over the image output by output, unless masks or a table say what
+  // their taps are: no vector is filled where all windows of a row do.
+  bool takes_outputs_alone() const;
   // Halves whose lanes are twice as wide where they move; their channels fill no vector.
   bool are_strided_halves() const;
   // A quarter of a vector, or less.
