@@ -154,10 +154,10 @@ class ExtremeReducer final : public Reducer {
     return b_.bitcast(Type::vec(input_, lanes), b_.cvt(DType::u16, bits));
   }
 
-  // Loops wait for the extreme alone. AVX2 compares integers without a sign for equality only.
+  // Where a blend is three operations, the extreme takes one. AVX2 compares integers without a sign for
+  // equality only.
   State better_integer(Value x, Value offset, const State& state) {
-    const bool has_order = info(b_.isa()).mask == MaskEncoding::k_bits || is_signed_int(value_);
-    if (!has_order) {
+    if (!is_signed_int(value_)) {
       const Value best = b_.binary(better_, x, state[0]);
       return {best, b_.select(b_.cmp(Predicate::eq, best, state[0]), state[1], offset)};
     }
@@ -192,8 +192,8 @@ class ExtremeReducer final : public Reducer {
       }
       return taken;
     }
-    if (!is_float(value_) && (bytes(value_) < 8 || info(b_.isa()).has_long_ints))
-      return better_integer(x, offset, state);
+    const bool blends_freely = info(b_.isa()).mask == MaskEncoding::k_bits;
+    if (!is_float(value_) && bytes(value_) < 8 && !blends_freely) return better_integer(x, offset, state);
     Value wins = b_.cmp(beats_, x, state[0]);
     if (nan_wins()) wins = b_.binary(Op::or_, wins, b_.cmp(Predicate::un, x, x));
     for (size_t i = 0; i < taken.size(); ++i) taken[i] = b_.select(wins, taken[i], state[i]);
