@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "frontend/pool_spec.h"
 #include "runtime/options.h"
 #include "tools/bench/session.h"
 #include "tools/bench_case.h"
@@ -30,7 +31,8 @@ struct BenchReport {
   int threads = 1;
   size_t code_bytes = 0;
   Timing compile, cache_hit, call, copy, streaming_copy;
-  std::optional<Timing> plain;          // absent: the plain loop does not do it
+  std::optional<Timing> plain;
+  std::string no_plain_loop;            // why it is not there
   double call_slow = 0, copy_slow = 0;  // the 99th percentiles of single calls, in seconds
   int64_t bytes_read = 0, bytes_written = 0;
   int64_t differences = 0;
@@ -88,12 +90,14 @@ void time_calls(const BenchCase& bench, const Cases& members, BenchReport& repor
   report.copy_slow = call_quantile(contenders[1], share, seconds);
 }
 
-// Beside the plain loop, if it does the layer.
+// Beside the plain loop; if it does not do the layer, without, and `no_plain_loop` says why.
 ir::Result<std::unique_ptr<BenchCase>> case_of(const runtime::KernelPtr& kernel,
-                                               const runtime::Options& options) {
+                                               const runtime::Options& options, std::string& no_plain_loop) {
   const int threads = runtime::thread_count(options);
   auto bench = BenchCase::make(kernel, threads);
-  return bench ? std::move(bench) : BenchCase::make(kernel, threads, Measured::beside_kernels);
+  if (bench) return bench;
+  no_plain_loop = bench.error().message;
+  return BenchCase::make(kernel, threads, Measured::beside_kernels);
 }
 
 // Of several pools, each as a layer of its own, in the layout that its results have.
@@ -105,7 +109,7 @@ ir::Result<Cases> members_of(const frontend::PoolSpec& spec, runtime::Options op
     const std::string text = print(member);
     const auto kernel = runtime::compile(text, options);
     if (!kernel) return tl::unexpected(kernel.error());
-    auto bench = case_of(*kernel, options);
+    auto bench = case_of(*kernel, options, report.no_plain_loop);
     if (!bench) return tl::unexpected(bench.error());
     const auto compile = time_compile(text, options, 0.2);
     if (!compile) return tl::unexpected(compile.error());
@@ -121,10 +125,9 @@ ir::Result<BenchReport> measure_spec(const BenchArguments& arguments) {
   if (!plain_loop_runs_here())
     return ir::unsupported("bench.plain_loop", "the plain loop was compiled for another machine",
                            "build pooljit on the machine that is to be measured");
-  const auto bench = case_of(*kernel, arguments.options);
-  if (!bench) return tl::unexpected(bench.error());
-
   BenchReport report;
+  const auto bench = case_of(*kernel, arguments.options, report.no_plain_loop);
+  if (!bench) return tl::unexpected(bench.error());
   const runtime::CodeInfo& code = (*kernel)->code().info;
   report.spec = (*kernel)->text();
   report.backend = code.backend;
@@ -175,6 +178,8 @@ nlohmann::ordered_json as_json(const BenchReport& report) {
     json.update({{"plain_loop", time_json(*report.plain)},
                  {"speedup_over_plain_loop", report.speedup()},
                  {"differences_to_plain_loop", report.differences}});
+  else
+    json["no_plain_loop"] = report.no_plain_loop;
   for (const BenchReport::Member& member : report.members)
     json["members"].push_back({{"spec", member.spec}, {"call", time_json(member.call)}});
   if (report.apart)
@@ -208,6 +213,8 @@ void print_report(const BenchReport& report) {
         "  plain loop  {}   the call is {:.3g} times as fast; {}\n", time_text(*report.plain),
         report.speedup(),
         report.differences == 0 ? "same results" : fmt::format("{} RESULTS DIFFER", report.differences));
+  else
+    fmt::print("  plain loop  left out: {}\n", report.no_plain_loop);
   for (const BenchReport::Member& member : report.members)
     fmt::print("  alone       {}   {}\n", time_text(member.call), member.spec);
   if (report.apart)
@@ -225,6 +232,8 @@ ir::Result<Exit> bench(BenchArguments arguments) {
   auto sized = at_size(arguments.spec, arguments.size);
   if (!sized) return tl::unexpected(sized.error());
   arguments.spec = std::move(*sized);
+  const auto spec = frontend::parse_spec(arguments.spec);  // sizes are known
+  if (!spec) return tl::unexpected(spec.error());
   const auto report = measure_spec(arguments);
   if (!report) return tl::unexpected(report.error());
   if (arguments.json)

@@ -66,6 +66,17 @@ TEST(Bench, EpiloguesAreMeasuredAgainstAPassOfTheirOwn) {
   }
 }
 
+TEST(Bench, WhatThePlainLoopDoesNotDoIsMeasuredWithoutIt) {
+  const TempFolder folder;
+  for (const char* spec : {"max_pool2d(float32[1,2,4,4], kernel_size=2, epilogue=[add(float64)])",
+                           "max_pool2d(bfloat16[1,2,4,4], kernel_size=2, epilogue=[relu])",
+                           "pools(float32[1,2,4,4], max_pool2d(2), avg_pool2d(2, output_dtype=float64))"}) {
+    const Outcome outcome = shell(std::string("$P bench '") + spec + "' --threads 1", folder);
+    EXPECT_EQ(outcome.exit, 0) << spec << outcome.out << outcome.err;
+    EXPECT_NE(outcome.out.find("\n  plain loop  left out: "), std::string::npos) << outcome.out;
+  }
+}
+
 TEST(Bench, TextNamesWhatWasMeasured) {
   const TempFolder folder;
   const std::string backend(jit::backends().back().text);
