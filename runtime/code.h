@@ -19,10 +19,10 @@
 
 namespace pooljit::runtime {
 
-// Where a member of several pools writes.
+// Where a pool writes. Not initialised: each call makes an array of these.
 struct MemberOutput {
-  void* output = nullptr;
-  void* indices = nullptr;
+  void* output;
+  void* indices;
 };
 
 // The first elements of the views, and how many batches they hold. Operands: of the epilogue, as

@@ -134,8 +134,9 @@ ir::Result<void> Kernel::set_written(const Written& written, Call& call, Members
     return ir::invalid(id,
                        "the kernel takes " + std::to_string(takes) + " " + what + ", " +
                            std::to_string(given) + " were given",
-                       std::string("one pointer for each member that has ") + what +
-                           ", in their order; with concat=True one output");
+                       takes == 0 ? std::string("add return_indices=True to the spec")
+                                  : std::string("one pointer for each pool that has ") + what +
+                                        ", in their order; with concat=True one output");
   };
   if (written.outputs.size() != outputs_.size())
     return refuse("run.outputs", "outputs", outputs_.size(), written.outputs.size());

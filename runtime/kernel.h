@@ -93,6 +93,7 @@ class Kernel {
   ir::Result<void> check_batch(int64_t batch) const;
   ir::Result<void> fill(Call& call, ir::Operands operands) const;
   ir::Result<void> check(const Call& call) const;
+  [[gnu::noinline]] ir::Result<void> check_each(const Call& call) const;  // keeps its large frame to itself
   ir::Result<void> check_memory(const Call& call) const;
   bool are_apart(const Call& call) const;
   int useful_threads(int64_t batch, int threads) const;

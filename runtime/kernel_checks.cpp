@@ -122,9 +122,13 @@ bool Kernel::are_apart(const Call& call) const {
          do_not_meet(call.output, output_span_, call.indices, indices_span);
 }
 
-// None is null, and none that is written overlaps another.
 ir::Result<void> Kernel::check(const Call& call) const {
   if (are_apart(call)) return {};
+  return check_each(call);
+}
+
+// None is null, and none that is written overlaps another.
+ir::Result<void> Kernel::check_each(const Call& call) const {
   // On the stack: a run allocates nothing.
   std::array<Buffer, 1 + 2 * ir::most_member_outputs + ir::most_operands> buffers;
   size_t count = 0;

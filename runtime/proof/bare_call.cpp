@@ -53,7 +53,7 @@ void BareCall::run(const Call& call, const TaskRanges& ranges, uint8_t pattern) 
   const auto machine = code_.machine();
   if (!machine) return code_.run(call, ranges);
   std::array<uint64_t, ir::most_params> args{};
-  std::array<MemberOutput, ir::most_member_outputs> written;
+  std::array<MemberOutput, ir::most_member_outputs> written{};
   fill_arguments(machine->params, *machine->tables, code_.completed(call, written), ranges, args.data());
   for (size_t i = 0; i < machine->params.size(); ++i)
     if (machine->params[i].role == ir::Param::Role::table)

@@ -30,7 +30,7 @@ class MemberCode final : public Code {
   }
 
   void run(const Call& call, const TaskRanges& ranges) const override {
-    std::array<MemberOutput, ir::most_member_outputs> written;
+    std::array<MemberOutput, ir::most_member_outputs> written{};
     all_->run(completed(call, written), ranges);
   }
 

@@ -107,11 +107,10 @@ class Enumeration {
 
   void add_strided() {
     rules_.lanes = schedule_.lanes;
-    const bool wide_file = !has_few_registers(layer_);
-    const bool padded = dim_.pad_begin + dim_.pad_end > 0;
     const bool rolls = stores_whole_vectors(dim_.output, {schedule_.lanes, cut_.tail}) &&
-                       2 * dim_.output <= 3 * schedule_.lanes && (wide_file || padded);
-    if (!(rolls && padded)) add_groups(rules_.answer(Question::channels_first_high));
+                       rules_.says(Question::channels_first_rolls);
+    if (!(rolls && dim_.pad_begin + dim_.pad_end > 0))
+      add_groups(rules_.answer(Question::channels_first_high));
     if (rules_.says(Question::channels_first_taps)) add(Scan::tap_by_tap);
     if (rolls) add(Scan::rolling);
     if (rules_.says(Question::channels_first_pairs)) add(Scan::rows_first, 2);

@@ -10,15 +10,16 @@ namespace pooljit::ir {
 namespace {
 
 // Code for all sizes: so many taps, none of which windows share, that separable takes less time, whose
-// vectors are mostly empty. 0.002 to 0.7 of it, windows of 13 and 31 rows and columns over 3 to 8 channels on
-// a busy Zen 5.
-bool are_taps_better_shared(const Layer& layer, const RowFields& rows, int lanes) {
-  constexpr int64_t most_by_tap = 64, most_of_a_lane = 16;
-  const PoolNest& nest = layer.nest();
+// vectors are mostly empty.
+bool are_taps_better_shared(Facts& facts, const RowFields& rows, int lanes) {
+  const Layer& layer = facts.layer;
+  const PoolNest& nest = facts.nest;
   const bool is_separable = nest.dims.size() > 1 && has_pieces(nest.dims.back()) &&
                             has_pieces(*(nest.dims.end() - 2)) && layer.facts(LaneUse::fixed).any_order;
   if (!is_separable || rows.scan == RowFields::Scan::rolling) return false;
-  return nest.full_taps() > (rows.scan == RowFields::Scan::tap_by_tap ? most_by_tap : most_of_a_lane * lanes);
+  facts.is_in_place = rows.scan == RowFields::Scan::tap_by_tap;
+  facts.lanes = lanes;
+  return nest.full_taps() > facts.answer(Question::interleaved_taps);
 }
 
 }  // namespace
@@ -27,7 +28,7 @@ bool are_taps_better_shared(const Layer& layer, const RowFields& rows, int lanes
 Offer offer_interleaved(const Layer& layer, size_t most) {
   const bool is_for_any = layer.nest().has_any_size();
   if (!has_pixel_rows(layer.nest()) || (is_for_any && !has_pixel_rows_of_any_size(layer.nest()))) return {};
-  const Facts facts(layer, LaneUse::fixed, 1);
+  Facts facts(layer, LaneUse::fixed, 1);
   if (const auto better = facts.left(Question::interleaved_left); !better.empty()) return {{}, better};
   const PoolNest rows = as_one_channel(layer.nest());
   Offer offer = offer_channels_first(layer.over(rows), most);
@@ -35,7 +36,7 @@ Offer offer_interleaved(const Layer& layer, size_t most) {
     schedule.own = InterleavedFields{std::get<ChannelsFirstFields>(schedule.own)};
   if (is_for_any && !offer.schedules.empty()) {
     const Schedule& best = offer.schedules.front();
-    if (are_taps_better_shared(layer, *row_fields(best), best.lanes))
+    if (are_taps_better_shared(facts, *row_fields(best), best.lanes))
       return {{}, "windows of many taps, which do not roll: separable"};
   }
   if (!is_for_any && !offer.schedules.empty() && facts.says(Question::interleaved_rolls)) {

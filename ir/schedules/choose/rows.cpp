@@ -19,12 +19,11 @@ SideBySide best_side_by_side(const Layer& layer, int lanes) {
   Facts facts(layer, LaneUse::moved, lanes);
   const int beside = best_beside(facts);
   if (beside > 1 || facts.few_registers || facts.short_sums()) return {lanes, beside};
-  // Narrower ones reach over windows that one vector and the next do not, and move bytes in fewer steps: 0.6
-  // to 0.75 of the time of 32 at once, planes of 17 to 28 columns on a Zen 5.
-  const bool moves_bytes = facts.extremes && facts.lane_bytes == 1 && lanes == 32;
+  // Narrower ones reach over windows that one vector and the next do not.
+  const int64_t narrower = facts.answer(Question::narrower_beside);
   const bool rolls = facts.rolls_row(lanes, 1);
   for (facts.lanes = lanes / 2; facts.lanes * facts.lane_bytes >= 16; facts.lanes /= 2) {
-    if (rolls && !(moves_bytes && facts.lanes == 16)) break;
+    if (rolls && facts.lanes != narrower) break;
     if (const int vectors = best_beside(facts); vectors > 1) return {facts.lanes, vectors};
   }
   return {lanes, 1};

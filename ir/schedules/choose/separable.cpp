@@ -49,7 +49,7 @@ Offer offer_separable(const Layer& layer, size_t most) {
   // What of the rows of a window has to stay near the core meanwhile.
   const int64_t lines_bytes =
       (facts.row.output + facts.kernel - 1) * facts.kernel * schedule.lanes * facts.reduction.held_bytes;
-  const int64_t most_lines_bytes = near_bytes / (facts.is_f32 ? 7 : 9);
+  const int64_t most_lines_bytes = facts.answer(Question::separable_lines);
   const auto add = [&](Scan scan, std::initializer_list<int> numbers) {
     for (const int beside : numbers) {
       schedule.own = SeparableFields{.vectors_side_by_side = beside, .scan = scan};

@@ -12,7 +12,6 @@ namespace pooljit::ir {
 namespace {
 
 constexpr int64_t most_together = 8;
-constexpr int64_t least_narrow_vectors = 4;
 
 bool is_idempotent(const Layer& layer) { return layer.facts(window_rows_family.lanes).is_idempotent; }
 
@@ -22,7 +21,8 @@ int lanes_of_taps(const Layer& layer, int64_t taps) {
   if (lanes > taps && !layer.can_mask()) lanes /= 2;
   if (!has_places(layer.nest())) return lanes;
   const int64_t least = least_joined_row_taps(layer);
-  // Widening the lanes of a row costs as much as some vectors of it.
+  const int64_t least_narrow_vectors =
+      Facts(layer, window_rows_family.lanes, lanes).answer(Question::window_rows_narrow);
   const auto is_narrow = [&] {
     return NarrowRow::suits(layer.nest(), layer.facts(window_rows_family.lanes), layer.isa(), lanes);
   };
