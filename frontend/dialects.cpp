@@ -87,6 +87,7 @@ PoolSpec with_adaptive_windows(const PoolSpec& spec) {
 
 // What two specs of the same operator differ in; empty if in nothing that has a name.
 std::string_view difference(const PoolSpec& a, const PoolSpec& b) {
+  if (a.members.size() != b.members.size()) return "several pools";
   if (a.dtype != b.dtype || a.quantized != b.quantized) return "the dtype";
   if (a.layout != b.layout) return "the layout";
   if (a.batch != b.batch || a.free_batch != b.free_batch) return "the batch";

@@ -15,24 +15,25 @@ struct Kernel::Buffer {
   const MemoryView* view;
   const void* begin;
   const char* what;
-  size_t number;
+  size_t number, count;  // of its kind
   bool is_written;
-  std::string name() const { return std::string(what) + " " + std::to_string(number); }
+  std::string name() const { return count > 1 ? std::string(what) + " " + std::to_string(number) : what; }
 };
 
 template <typename Take>
 void Kernel::for_each_buffer(const Call& call, Take take) const {
   const ir::PoolNest& nest = code_->info.nest;
-  take(Buffer{&input_, call.input, "input", 0, false});
+  take(Buffer{&input_, call.input, "input", 0, 1, false});
   for (size_t i = 0; i < outputs_.size(); ++i)
-    take(Buffer{&outputs_[i], call.written(i).output, "output", i, true});
+    take(Buffer{&outputs_[i], call.written(i).output, "output", i, outputs_.size(), true});
   for (size_t i = 0, number = 0; number < indices_of_.size(); ++i) {
     if (!pools_of(nest)[i].indices) continue;
-    take(Buffer{&indices_of_[number], call.written(i).indices, "indices", number, !nest.is_backward()});
+    take(Buffer{&indices_of_[number], call.written(i).indices, "indices", number, indices_of_.size(),
+                !nest.is_backward()});
     ++number;
   }
   for (size_t i = 0; i < operands_.size(); ++i)
-    take(Buffer{&operands_[i], call.operands[i], "operand", i, false});
+    take(Buffer{&operands_[i], call.operands[i], "operand", i, operands_.size(), false});
 }
 
 ir::Result<void> Kernel::check_batch(int64_t batch) const {
@@ -100,7 +101,8 @@ ir::Result<void> Kernel::check_memory(const Call& call) const {
     look(buffer.view->with_batch(call.batch), buffer.begin, buffer.name());
   });
   if (call.scratch && scratch_bytes() > 0)
-    look({.room = {{{1, 0, 1}}}, .rank = 1, .element_bytes = scratch_bytes()}, call.scratch, "scratch 0");
+    look({.room = {{{1, 0, 1}}}, .rank = 1, .element_bytes = scratch_bytes()}, call.scratch,
+         "scratch memory");
   return checked;
 }
 

@@ -250,7 +250,8 @@ ir::Result<Exit> compare(BenchArguments arguments) {
   if (arguments.file.empty()) {
     const auto sized = at_sizes(arguments.spec, sizes);
     if (!sized) return tl::unexpected(sized.error());
-    session.problems = {{arguments.spec, sized->front()}};
+    const std::string& name = arguments.size.empty() ? arguments.spec : sized->front();
+    session.problems = {{name, sized->front()}};
   } else {
     auto problems = read_problems(arguments.file, sizes);
     if (!problems) return tl::unexpected(problems.error());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -125,11 +126,23 @@ ir::Result<Json> answer(const Json& question) {
   for (const int64_t extent : input_shape(*spec)) elements *= extent;
   const auto input = elements_of(spec->dtype, question, "input", elements);
   if (!input) return tl::unexpected(input.error());
+  const size_t count = pools_of(*spec).size();
+  if (spec->batch == 0)
+    return ir::invalid("oracle.question", "a batch of 0 has nothing to answer", "give the spec a batch of 1");
+  if (count > 1 && (question.contains("output") || question.contains("indices")))
+    return ir::invalid("oracle.question", "results of several pools are in a list",
+                       R"~("pools": [{"output": [2, 4]}, ...])~");
   const Json asked = question.value("pools", Json::array({question}));
+  const bool are_objects =
+      asked.is_array() && std::ranges::all_of(asked, [](const Json& one) { return one.is_object(); });
+  if (question.contains("pools") && (!are_objects || asked.size() != count))
+    return ir::invalid("oracle.question",
+                       fmt::format("pools is a list of {} objects, one for each pool", count),
+                       R"~("pools": [{"output": [2, 4]}, {}])~");
   Json answers = Json::array();
   for (const frontend::PoolSpec& pool : pools_of(*spec)) {
     const size_t number = answers.size();
-    auto own = answer_pool(pool, *input, asked.is_array() && number < asked.size() ? asked[number] : Json());
+    auto own = answer_pool(pool, *input, number < asked.size() ? asked[number] : Json::object());
     if (!own) return own;
     answers.push_back(std::move(*own));
   }

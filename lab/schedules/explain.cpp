@@ -38,12 +38,18 @@ std::string refusal(const ir::Layer& layer, ir::Family family) {
   return "what it offers is done by another schedule";
 }
 
+// "says 2: windows that may be taken together"; lists of numbers, which are one here, are left out.
+std::string about(const ir::ChooserRule& rule, int64_t answer) {
+  constexpr int64_t most_single = 255;
+  const bool is_number = rule.sentence.empty() && answer >= 0 && answer <= most_single;
+  return fmt::format("{}{}", is_number ? fmt::format("says {}: ", answer) : "", meaning(rule));
+}
+
 FamilyVerdict verdict_on(const ir::Layer& layer, const ir::Considered& considered, int64_t batch) {
   FamilyVerdict verdict;
   verdict.family = text_of(considered.family);
   for (const auto& [rule, answer] : considered.rules)
-    verdict.rules.push_back({std::string(rule->name), (answer == 0 ? "no: " : "") + std::string(meaning(*rule)),
-                             std::string(evidence(*rule))});
+    verdict.rules.push_back({std::string(rule->name), about(*rule, answer), std::string(evidence(*rule))});
   const auto& offered = considered.offer.schedules;
   if (!considered.is_asked) {
     verdict.verdict = "not asked";

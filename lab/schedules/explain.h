@@ -25,8 +25,7 @@ struct Explanation {
     std::string family;   // "channels_first"
     std::string verdict;  // "offered", "left to others", "refused" or "not asked"
     std::string reason;   // the sentence of one that did not offer
-    // Rows of ir/schedules/choose/rules.def that applied: what they are about (or "no: " and that), what was
-    // measured.
+    // Rows of ir/schedules/choose/rules.def that applied: what they say about what, what was measured.
     std::vector<Rule> rules;
     // Of those that offered:
     std::string schedule;          // its first

@@ -53,15 +53,15 @@ static void check_whole_buffers(void) {
   void* const short_indices = malloc(index - missing);
   memset(output, 7, out);
   memset(short_output, 7, out - missing);
-  expect(refuses(kernel, input, short_output, indices, "output 0 may not be touched at byte 3840 of 4096"),
+  expect(refuses(kernel, input, short_output, indices, "output may not be touched at byte 3840 of 4096"),
          "a short output");
   expect(all_are(short_output, out - missing, 7), "a short output is written");
-  expect(refuses(kernel, short_input, output, indices, "input 0"), "a short input");
-  expect(refuses(kernel, input, output, short_indices, "indices 0"), "short indices");
+  expect(refuses(kernel, short_input, output, indices, "input may"), "a short input");
+  expect(refuses(kernel, input, output, short_indices, "indices may"), "short indices");
   expect(all_are(output, out, 7), "a refused call writes");
   expect(pooljit_run(kernel, input, output, indices) == POOLJIT_OK, "buffers of the right size");
   free(input);
-  expect(refuses(kernel, input, output, indices, "input 0 may not be touched at byte 0"), "a freed input");
+  expect(refuses(kernel, input, output, indices, "input may not be touched at byte 0"), "a freed input");
   free(short_input), free(output), free(short_output), free(indices), free(short_indices);
   pooljit_release(kernel);
 }
@@ -78,7 +78,7 @@ static void check_gaps(void) {
   for (i = 0; i < 4; ++i) ASAN_POISON_MEMORY_REGION(output + (2 * i + 1) * row, row);
   expect(pooljit_run(kernel, input, output, NULL) == POOLJIT_OK, "gaps that are poisoned");
   ASAN_POISON_MEMORY_REGION(output + 4 * row, 8);
-  expect(refuses(kernel, input, output, NULL, "output 0 may not be touched at byte 128 of 224"),
+  expect(refuses(kernel, input, output, NULL, "output may not be touched at byte 128 of 224"),
          "a row that is poisoned");
   ASAN_UNPOISON_MEMORY_REGION(output, 4 * 2 * row);
   free(output);
@@ -93,7 +93,7 @@ static void check_blocks(void) {
   void* const output = malloc((size_t)info.output_bytes);
   void* const short_output = malloc((size_t)info.output_bytes - sizeof(float));
   expect(pooljit_run(kernel, input, output, NULL) == POOLJIT_OK, "blocks of channels");
-  expect(refuses(kernel, input, short_output, NULL, "output 0"), "a channel that is missing");
+  expect(refuses(kernel, input, short_output, NULL, "output may"), "a channel that is missing");
   free(input), free(output), free(short_output);
   pooljit_release(kernel);
 }

@@ -13,6 +13,7 @@ import pytest
 import pooljit
 
 SPEC = "max_pool2d(float32[2,3,8,8], kernel_size=2)"
+POOLS = "pools(float32[2,3,8,8], max_pool2d(2), avg_pool2d(2))"
 INDEXED = "max_pool2d(float32[2,3,8,8], kernel_size=2, return_indices=True)"
 BACKWARD = "max_pool2d_backward(float32[2,3,8,8], kernel_size=2)"
 F32 = np.float32
@@ -150,6 +151,13 @@ FUNCTIONS = [
      "python.unpool"),
     ("compared: shape", lambda x: pooljit.compare(SPEC, x, x), "python.shape"),
     ("compared: no indices", lambda x: pooljit.compare(INDEXED, x, good((2, 3, 4, 4))), "run.indices"),
+    ("compared: no outputs", lambda x: pooljit.compare(SPEC, x, []), "run.outputs"),
+    ("compared: an output for two pools", lambda x: pooljit.compare(POOLS, x, good((2, 3, 4, 4))), "run.outputs"),
+    ("compared: three outputs for two pools", lambda x: pooljit.compare(POOLS, x, [good((2, 3, 4, 4))] * 3),
+     "run.outputs"),
+    ("compared: indices for one of two pools",
+     lambda x: pooljit.compare(POOLS, x, [good((2, 3, 4, 4))] * 2, [None]), "run.indices"),
+    ("an operand for no pool", lambda x: pooljit.reference(POOLS, x, operands=[x]), "run.operands"),
     ("a schedule", lambda x: pooljit.evaluate(SPEC, "fast"), "schedule"),
     ("a folder for a database", lambda x: pooljit.tune(SPEC, 0.1, db="/"), ("tune", "file")),
     ("measure", lambda x: pooljit.compile(SPEC, measure="fast"), "runtime.options"),

@@ -98,7 +98,7 @@ int call_on(const runtime::Case& data, size_t place, const auto& run) {
 }
 
 // What no engine is asked about.
-bool is_unasked(const PoolSpec& spec) { return spec.batch == 0 || is_unpool(spec); }
+bool is_unasked(const PoolSpec& spec) { return spec.batch == 0 || is_unpool(spec) || is_pools(spec); }
 
 }  // namespace
 

@@ -17,7 +17,7 @@ ScheduleInfo.__doc__ = "A schedule, for compile(..., schedule=); its predicted t
 Rule = collections.namedtuple("Rule", "name about evidence")
 Rule.__doc__ = """A row of the table that chooses, which applied to a layer.
 
-    about: what it says, "no: " in front where it says no; evidence: what was measured for it.
+    about: what it says (1: yes, 0: no, or a number) about what; evidence: what was measured for it.
 """
 FamilyVerdict = collections.namedtuple(
     "FamilyVerdict", "family verdict reason schedule schedules filled_lanes predicted_seconds price rules")

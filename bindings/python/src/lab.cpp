@@ -84,6 +84,12 @@ Array read_logical(const py::handle& object, const char* name, ir::DType dtype,
   return array;
 }
 
+void check_count(const char* id, const char* what, size_t takes, size_t given, std::string hint) {
+  if (takes != given)
+    raise(ir::invalid(id, fmt::format("the spec takes {} {}, {} were given", takes, what, given),
+                      std::move(hint)));
+}
+
 // A layer with an input in memory.
 class Subject {
  public:
@@ -122,10 +128,7 @@ class Subject {
   void place_operands(const py::list& given) {
     const auto views = runtime::operand_memory(nest_, batch_);
     const auto types = ir::operand_views(nest_);
-    if (given.size() != views.size())
-      raise(ir::invalid("run.operands",
-                        fmt::format("the spec takes {} operands, {} were given", views.size(), given.size()),
-                        frontend::operand_hint));
+    check_count("run.operands", "operands", views.size(), given.size(), frontend::operand_hint);
     const auto forms = frontend::operands(spec_);
     for (size_t i = 0; i < forms.size(); ++i) {
       const bool is_tensor = forms[i].is_tensor;
@@ -156,13 +159,14 @@ class Subject {
 
 // Of each pool ask(spec, its number, its operands).
 template <typename Ask>
-py::list for_each_pool(const std::string& text, const py::list& operands, Ask ask) {
-  const frontend::PoolSpec spec = value_or_raise(frontend::parse_spec(text));
+py::list for_each_pool(const frontend::PoolSpec& spec, const py::list& operands, Ask ask) {
+  size_t takes = 0;
+  for (const frontend::PoolSpec& pool : pools_of(spec)) takes += frontend::operands(pool).size();
+  check_count("run.operands", "operands", takes, operands.size(), frontend::operand_hint);
   py::list answers;
   size_t first = 0;
   for (const frontend::PoolSpec& pool : pools_of(spec)) {
-    const bool is_last = answers.size() + 1 == pools_of(spec).size();
-    const size_t behind = is_last ? operands.size() : first + frontend::operands(pool).size();
+    const size_t behind = first + frontend::operands(pool).size();
     answers.append(
         ask(pool, answers.size(), py::list(operands[py::slice(ssize_t(first), ssize_t(behind), 1)])));
     first = behind;
@@ -265,7 +269,8 @@ py::tuple compare_one(const frontend::PoolSpec& spec, const py::object& input, c
 // A row for each pool.
 py::list reference(const std::string& text, const py::object& input, const py::object& indices,
                    const py::list& operands) {
-  return for_each_pool(text, operands, [&](const frontend::PoolSpec& pool, size_t, const py::list& own) {
+  const frontend::PoolSpec spec = value_or_raise(frontend::parse_spec(text));
+  return for_each_pool(spec, operands, [&](const frontend::PoolSpec& pool, size_t, const py::list& own) {
     return reference_of(pool, input, indices, own);
   });
 }
@@ -273,7 +278,11 @@ py::list reference(const std::string& text, const py::object& input, const py::o
 // Likewise; `outputs` and `indices` have an entry for each.
 py::list compare(const std::string& text, const py::object& input, const py::list& outputs,
                  const py::list& indices, const py::list& operands) {
-  return for_each_pool(text, operands,
+  const frontend::PoolSpec spec = value_or_raise(frontend::parse_spec(text));
+  constexpr const char* hint = "a list with an entry for each pool, concatenated or not; None: no indices";
+  check_count("run.outputs", "outputs", pools_of(spec).size(), outputs.size(), hint);
+  check_count("run.indices", "entries of indices", pools_of(spec).size(), indices.size(), hint);
+  return for_each_pool(spec, operands,
                        [&](const frontend::PoolSpec& pool, size_t number, const py::list& own) {
                          return compare_one(pool, input, outputs[number], indices[number], own);
                        });
