@@ -120,10 +120,10 @@ TEST(Cost, EachOfferedScheduleIsACandidateOrMakesTheSameProgram) {
   for (const runtime::Refusal& refusal : found.illegal) EXPECT_FALSE(refusal.error.message.empty());
 }
 
-// What is offered first needs 18 of 16 registers: window_rows does not claim its registers.
+// What is offered first needs 18 of 16 registers: channels_first does not claim its registers.
 TEST(Cost, TheDefaultIsTheFirstThatRegistersSufficeFor) {
   const PoolNest nest = frontend::make_nest(*frontend::parse_spec(
-      "max_pool2d(float16[1,24,35,35], kernel_size=31, stride=2, return_indices=True)"));
+      "prod_pool1d(int16[2,327], kernel_size=9, stride=17, padding=4, ceil_mode=plain, output_dtype=uint8)"));
   const auto found = runtime::find_candidates(nest, Isa::avx2, 1, {});
   ASSERT_TRUE(found) << to_string(found.error());
   EXPECT_EQ(found->illegal.front().schedule, enumerate_schedules(nest, Isa::avx2, 1).front());
