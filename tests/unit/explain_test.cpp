@@ -68,7 +68,7 @@ TEST(Explanation, NamesRules) {
       found += one.family == "channels_last" && rule.name == "bytes_of_half_vectors";
     }
   EXPECT_EQ(found, 1U) << why.text();
-  EXPECT_NE(why.text().find("rule bytes_of_half_vectors: lanes are divided by so much - "),
+  EXPECT_NE(why.text().find("rule bytes_of_half_vectors: says 2: lanes are divided by so much - "),
             std::string::npos);
 }
 

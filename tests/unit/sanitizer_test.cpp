@@ -72,7 +72,8 @@ TEST(Sanitizer, IsAskedOfEachBuffer) {
       for (size_t i = 0; i < all->size(); ++i)
         for (const size_t at : {size_t{0}, (*all)[i].size() - 1}) {
           poison = (*all)[i].data() + at;
-          EXPECT_EQ(buffers.run(), "run.buffer: " + std::string(what) + " " + std::to_string(i) +
+          EXPECT_EQ(buffers.run(), "run.buffer: " + std::string(what) +
+                                       (all->size() > 1 ? " " + std::to_string(i) : "") +
                                        " may not be touched at byte " + std::to_string(at) + " of " +
                                        std::to_string((*all)[i].size()) + ", says AddressSanitizer")
               << spec;
