@@ -12,9 +12,12 @@ bool NarrowRow::suits(const PoolNest& nest, const ReductionFacts& facts, Isa isa
          lanes * bytes(facts.offset_dtype) > info(isa).vector_bytes;
 }
 
+int NarrowRow::offset_lanes() const {
+  return info(b_.isa()).vector_bytes / bytes(reducer_.facts().offset_dtype);
+}
+
 std::vector<int> NarrowRow::wide_lanes() const {
-  const int wide = info(b_.isa()).vector_bytes / bytes(reducer_.facts().offset_dtype);
-  return std::vector<int>(static_cast<size_t>(lanes_ / wide), wide);
+  return std::vector<int>(static_cast<size_t>(lanes_ / offset_lanes()), offset_lanes());
 }
 
 Lowering::States NarrowRow::take(const Lowering::States& wide, const WindowRow& cut, const TapAt& row) {
@@ -39,7 +42,7 @@ Lowering::States NarrowRow::take(const Lowering::States& wide, const WindowRow& 
   const Value last = overlapping == nullptr ? no_value : load_(row.input, *overlapping);
   Lowering::States joined;
   for (size_t part = 0; part < wide.size(); ++part) {
-    const int count = wide_lanes()[part], begin = static_cast<int>(part) * count;
+    const int count = offset_lanes(), begin = static_cast<int>(part) * count;
     const auto some = [&](Value narrow) { return following_lanes(b_, narrow, no_value, begin, count); };
     State state = reducer_.accumulate(wide[part], some(all[0]), offset(row.offset, begin, 0, some(all[1])));
     if (last != no_value)
@@ -87,7 +90,7 @@ TapOffset NarrowRow::offset(const TapOffset& row, int part, int64_t begin, Value
     found.vec = found.vec == no_value ? more : b_.binary(Op::add, found.vec, more);
   };
   std::vector<int64_t> lanes;
-  const int count = wide_lanes()[0];
+  const int count = offset_lanes();
   for (int lane = 0; lane < count; ++lane) lanes.push_back((begin + part + lane) * index_step_);
   add(b_.vconst(Type::vec(dtype, count), lanes));
   if (number == no_value) return found;

@@ -39,6 +39,7 @@ class NarrowRow {
   Lowering::States take(const Lowering::States& wide, const WindowRow& cut, const TapAt& row);
 
  private:
+  int offset_lanes() const;  // of a vector of offsets
   Lowering::States groups_of(const WindowRow& cut, const Address& row);
   State taken(const State& state, Value taps, Value number);
   Value numbers(int64_t number) { return b_.vconst_splat(Type::vec(DType::u8, lanes_), number); }
