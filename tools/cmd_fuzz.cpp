@@ -157,6 +157,8 @@ ir::Result<Exit> fuzz_layers(FuzzArguments arguments) {
   std::optional<fuzz::OtherEngine> other;
   if (auto met = meet(arguments, other); !met) return tl::unexpected(met.error());
   if (!arguments.replay.empty()) return replay(arguments);
+  if (auto drawn = check_only(arguments.options.choices, arguments.options.seed); !drawn)
+    return tl::unexpected(drawn.error());
   const std::string& library = arguments.against.library;
   Keeper keeper(arguments, std::move(*corpus));
   const Progress progress(static_cast<size_t>(arguments.options.count));

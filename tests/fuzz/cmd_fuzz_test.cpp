@@ -88,6 +88,18 @@ TEST(Fuzz, ALibraryThatIsNoneIsAnError) {
   EXPECT_EQ(shell("$P fuzz --engine gpu", folder).exit, 3);
 }
 
+TEST(Fuzz, OnlyWhatNoLayerHoldsIsAnError) {
+  const TempFolder folder;
+  const test::Outcome missing = shell("$P fuzz --seconds 60 --only softmax", folder);
+  EXPECT_EQ(missing.exit, 4);
+  EXPECT_NE(missing.err.find("none of 20000 random layers holds 'softmax'"), std::string::npos)
+      << missing.err;
+  // No engine is asked about several pools.
+  const test::Outcome unasked =
+      shell("$P fuzz --seconds 60 --against " + toy("nan_ignored") + " --only 'pools('", folder);
+  EXPECT_EQ(unasked.exit, 4) << unasked.out << unasked.err;
+}
+
 TEST(Fuzz, CtrlCEndsWithTheSummarySoFar) {
   const TempFolder folder;
   const test::Outcome outcome = test::interrupted("$P fuzz --seconds 600", folder);

@@ -172,7 +172,9 @@ class Campaign {
       job.cell.begin_case(draw_number, options_.case_seconds);
       const double case_begin = cpu_seconds();
       const DrawnCase drawn = drawn_case(draw_number);
-      const Outcome tried = judged(try_case(drawn.one, options_.against, options_.accepted));
+      const Outcome tried = is_wanted(drawn.one, options_.choices)
+                                ? judged(try_case(drawn.one, options_.against, options_.accepted))
+                                : Outcome{.verdict = Verdict::unsupported};
       stretch.slowest = std::max(stretch.slowest, cpu_seconds() - case_begin);
       ++stretch.tried;
       stretch.runs += tried.runs;

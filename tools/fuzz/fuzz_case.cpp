@@ -45,6 +45,8 @@ runtime::Engine random_backend(Draw& draw) {
   return draw.one_in(4) ? built[draw.below(built.size())] : built.front();
 }
 
+constexpr int most_tries = 20000;  // to draw a layer that FuzzChoices::only asks for
+
 std::string quoted(const std::string& text) { return "'" + text + "'"; }
 
 struct Word {
@@ -86,6 +88,20 @@ ir::Schedule random_schedule(Draw& draw, const ir::PoolNest& nest, ir::Isa isa) 
   return ir::lower(nest, changed, isa) ? changed : enumerated;
 }
 
+bool is_wanted(const FuzzCase& one, const FuzzChoices& choices) {
+  return one.spec.find(choices.only) != std::string::npos;
+}
+
+ir::Result<void> check_only(const FuzzChoices& choices, uint64_t seed) {
+  Draw draw(static_cast<uint32_t>(seed));
+  if (is_wanted(draw_case(draw, choices).one, choices)) return {};
+  return ir::unsupported(
+      "fuzz.only", fmt::format("none of {} random layers holds '{}'", most_tries, choices.only),
+      choices.is_own ? "a part of a canonical text, as `pooljit show` prints it"
+                     : "a part of a canonical text; other libraries are asked about one pool of a tensor, no "
+                       "unpool, and what they do");
+}
+
 DrawnCase draw_case(Draw& draw, const FuzzChoices& choices) {
   // Now and then what the library seemed not to do: a refusal may have had to do with another setting.
   const bool is_learned = choices.weights && !draw.one_in(16);
@@ -98,7 +114,7 @@ DrawnCase draw_case(Draw& draw, const FuzzChoices& choices) {
     return one;
   };
   DrawnSpec drawn = draw_spec();
-  for (int tries = 20000; tries > 0 && print(drawn.spec).find(choices.only) == std::string::npos; --tries)
+  for (int tries = 1; tries < most_tries && !is_wanted({.spec = print(drawn.spec)}, choices); ++tries)
     drawn = draw_spec();
   const frontend::PoolSpec& spec = drawn.spec;
   DrawnCase result = {{.spec = print(spec), .seed = 1 + draw.below(1000000)}, std::move(drawn.settings)};

@@ -33,15 +33,19 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FuzzCase, spec, isa, backend, sc
 struct FuzzChoices {
   std::optional<ir::Isa> isa = {};  // absent: any; without the machine for it, in the interpreter only
   std::optional<runtime::Engine> backend = {};  // absent: any that makes machine code
-  std::string only = {};  // what the spec's text holds, as far as some thousands of draws have it
-  bool is_own = true;     // false: another library is tried, which has neither
-  std::optional<AxisWeights> weights = {};  // of another library: what it does, as far as that was asked
+  std::string only = {};                        // what the spec's text holds
+  bool is_own = true;                           // false: another library is tried, which has neither
+  std::optional<AxisWeights> weights = {};      // of another library: what it does, as far as that was asked
 };
 struct DrawnCase {
   FuzzCase one;
   Combination settings;
 };
+// is_wanted(): false if none of some thousands of draws held `choices.only`. The last of them is the case.
 DrawnCase draw_case(Draw& draw, const FuzzChoices& choices);
+bool is_wanted(const FuzzCase& one, const FuzzChoices& choices);
+// Errors: "fuzz.only" (so many draws of this seed make no case that is wanted).
+ir::Result<void> check_only(const FuzzChoices& choices, uint64_t seed);
 FuzzCase random_case(Draw& draw, const FuzzChoices& choices);
 
 // An enumerated schedule; now and then with a field changed, if it then still suits the nest.
