@@ -1,4 +1,4 @@
-// What defaults would be without each row of ir/schedules/choose/rules.def, for `bench/choose/judge --rules`.
+// Defaults without each row of ir/schedules/choose/rules.def in turn, for `bench/choose/judge --rules`.
 //   left_out_rules ISA MACHINE < SPECS
 // Prints a line for each spec, "-<tab>SPEC<tab>SCHEDULE", behind it one for each row that applied,
 // "ROW<tab>SPEC<tab>SCHEDULE": the default without that row.

@@ -1,5 +1,5 @@
 // Google Benchmark over a problem file: every spec through every back end and ISA of this build and machine.
-// Names are NAME/BACKEND/ISA. What is left out is said on stderr, with the reason.
+// Names are NAME/BACKEND/ISA. Specs that are left out are listed on stderr, with the reason.
 //
 //   bench_problems --problems=bench/problems/networks.txt [--threads=N] [--benchmark_filter=REGEX ...]
 #include <benchmark/benchmark.h>

@@ -1,6 +1,6 @@
-// What stores past the caches gain and cost: each spec of a problem file with stores=cached and streamed, in
-// turns, one thread. Three ways: the kernel alone, again and again; then with somebody who reads its output;
-// then also with somebody who writes its input first, as layers of a network do.
+// Benchmark of stores past the caches: each spec of a problem file with stores=cached and streamed, in turns,
+// one thread. Three ways: the kernel alone, repeated; with a reader of its output; also with a writer of its
+// input, as in a network.
 //
 //   bench_stores --problems=bench/problems/large.txt
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Canonical text. What equals its default is left out, so that one spec has one text.
+// Canonical text. Values that equal their default are left out, so that one spec has one text.
 #include <string>
 
 #include "frontend/dialects.h"

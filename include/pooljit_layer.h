@@ -1,5 +1,5 @@
 /* A pooling layer as data. pooljit_spec_make (pooljit.h) makes a spec of it; engines that pooljit is compared
- * with are handed it (pooljit_engine.h). What the numbers mean is in docs/semantics.md.
+ * with are handed it (pooljit_engine.h). docs/semantics.md defines the numbers.
  *
  *   pooljit_layer layer = {.size = sizeof layer};
  *   layer.operation = "max";

@@ -1,4 +1,4 @@
-// What an engine may return, judged by the oracle (ir/reference.h).
+// Results that an engine may return, judged by the oracle (ir/reference.h).
 //   Maxima, minima, and what is made of integers and stays integer: the oracle's bits. Without indices any
 //   NaN stands for any other, and where `zeros` is any, so does any zero. The rest: within error_bounds
 //   (ir/error_bounds.h) of the oracle's; any NaN stands for any other.

@@ -1,5 +1,5 @@
 // Epilogues: steps that a reduced value goes through before it is stored, from the table ir/epilogue.def.
-// What they mean to the last bit is in docs/semantics.md.
+// docs/semantics.md defines them to the last bit.
 #pragma once
 
 #include <array>

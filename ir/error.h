@@ -1,4 +1,4 @@
-// What can go wrong, as values. Three kinds are never mixed: the caller's spec is wrong, we do not support
+// Errors as values. Three kinds are never mixed: the caller's spec is wrong, we do not support
 // it, the system refused something (a file, memory). A bug of ours is none of them: it aborts (see check.h).
 #pragma once
 

@@ -7,7 +7,7 @@
 namespace pooljit::ir {
 namespace {
 
-// What several parts may do alike: to find elements, load and convert them. Reductions differ.
+// Code that parts of a fused loop share: addresses, loads and conversions of elements. Reductions differ.
 bool may_be_shared(const Inst& inst) {
   switch (inst.op) {
     case Op::load:

@@ -1,8 +1,8 @@
 // The oracle: evaluates a PoolNest on memory, tap by tap, in the plainest code. It shares no code with
 // lowering, so if both agree, neither is likely to be wrong.
 //
-// It decides more than the semantics ask for: which NaN, which zero, the last bit of an average. What an
-// engine may return instead is in ir/agreement.h.
+// It decides more than the semantics ask for: which NaN, which zero, the last bit of an average.
+// ir/agreement.h says which other results an engine may return.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 namespace pooljit::ir {
 
-// What lies between the separators: "a,,b" is "a", "" and "b", "" is one empty part.
+// The parts between the separators: "a,,b" is "a", "" and "b", "" is one empty part.
 inline std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (size_t begin = 0; begin <= text.size();) {

@@ -6,9 +6,9 @@
 //            Program, which is written beside it (record with `perf record -k mono`); in JITDUMPDIR, if set
 //   gdb      gdb's JIT interface: an object in memory with the symbol and the unwind table
 //
-// Files are made with mode 0600, and no link is followed. What cannot be written is left out in silence: a
-// profiler's convenience is no reason for a kernel to fail. A forked child writes files of its own, for what
-// it compiles itself.
+// Files are made with mode 0600, and no link is followed. A file that cannot be written is left out in
+// silence: a profiler's convenience is no reason for a kernel to fail. A forked child writes files of its
+// own, for what it compiles itself.
 #pragma once
 
 #include <memory>

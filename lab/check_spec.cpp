@@ -1,4 +1,4 @@
-// What check() looks at of a spec: each pool of several, and code for all sizes at some of them.
+// The parts of a spec that check() runs: each pool of several, and code for all sizes at some of them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -5,7 +5,7 @@
 
 namespace pooljit::runtime {
 
-// What this thread does from now on; long texts are cut.
+// The text for what this thread does from now on; long texts are cut.
 void set_crash_context(std::string_view text);
 
 // Installs the handler for memory faults and illegal instructions; the process still dies of the signal.

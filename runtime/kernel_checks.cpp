@@ -1,4 +1,4 @@
-// What a run is asked before anything is written: pointers, counts, batch, bytes, and whether buffers
+// Checks of a run's arguments before anything is written: pointers, counts, batch, bytes, and whether buffers
 // overlap.
 #include <algorithm>
 

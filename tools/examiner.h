@@ -1,4 +1,4 @@
-// What is known of the results of a schedule's machine code: the "proof" of a row of samples.
+// How far the results of a schedule's machine code were checked or proved: the "proof" of a row of samples.
 #pragma once
 
 #include <memory>

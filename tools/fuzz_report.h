@@ -1,4 +1,4 @@
-// What `pooljit fuzz` says of a campaign, to people and as JSON lines.
+// Report of a campaign of `pooljit fuzz`, for people and as JSON lines.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
 // Output files that appear whole or not at all, and all of them or none.
 //
 // Each file is written aside, in the folder where it is to appear, and renamed when all are complete. A path
-// that cannot be written is found by add(), before any work is done. What is not committed is removed again.
-// Not promised: if the last of several renames is refused by the system, files that were replaced before it
-// are removed, and their old content is gone.
+// that cannot be written is found by add(), before any work is done. Files that are not committed are removed
+// again. Not promised: if the last of several renames is refused by the system, files that were replaced
+// before it are removed, and their old content is gone.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What pooljit is measured against: the loop nest that a good engineer writes by hand for a pooling layer, in
+// The baseline of measurements: the loop nest that a good engineer writes by hand for a pooling layer, in
 // C++, without intrinsics, compiled with -O3 -march=native for the machine that builds it. Windows are
 // clipped before the loops over taps, the innermost loop is contiguous where the layout allows it, and
 // nothing is recomputed per tap.

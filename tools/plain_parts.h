@@ -1,4 +1,4 @@
-// What the plain loops share: windows, places, element types. Compiled for the building machine only
+// Shared by the plain loops: windows, places, element types. Compiled for the building machine only
 // (tools/plain_loop.h), so nothing else includes it.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What pooljit does, found by doing it: a spec for each operator with each dtype, layout and kind of index,
-// checked by all engines.
+// The table of supported layers, found by running them: a spec for each operator with each dtype, layout and
+// kind of index, checked by all engines.
 #pragma once
 
 #include <string>

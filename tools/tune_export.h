@@ -1,4 +1,4 @@
-// What was measured, in the files of others: rows of samples (tools/sample_row.h) as T1 and T4 of the
+// Measurements in the file formats of other tools: rows of samples (tools/sample_row.h) as T1 and T4 of the
 // autotuning community, or as a cache file of Kernel Tuner; the database as JSON. Fields are as Kernel Tuner
 // 1.4 and the FAIR benchmark hub write them. Each row's correctness is our proof's.
 #pragma once

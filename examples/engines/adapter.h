@@ -1,4 +1,4 @@
-// What the engines of this folder share: the functions of include/pooljit_engine.h in terms of prepare(),
+// Shared by the engines of this folder: the functions of include/pooljit_engine.h in terms of prepare(),
 // which each engine has one of.
 #pragma once
 

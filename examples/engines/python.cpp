@@ -8,8 +8,8 @@
 //       layer.indices
 //
 // `layer` has the fields of pooljit_layer (include/pooljit_layer.h) as Python's values, and `other` as a
-// list; layer.indices.array are the indices of a layer that reads them. What the function raises is a
-// finding; its traceback is printed with it. Docs: docs/fuzzing.md.
+// list; layer.indices.array are the indices of a layer that reads them. An exception of the function is
+// a finding; its traceback is printed with it. Docs: docs/fuzzing.md.
 #include <dlfcn.h>
 #include <pybind11/embed.h>
 #include <pybind11/numpy.h>

@@ -11,7 +11,7 @@
 namespace pooljit::ir {
 
 // affine -> affine: stores of whole vectors to the output become non-temporal, if the output's alignment to
-// such a vector means that of them all. What lowering does for stores=streamed.
+// such a vector means that of them all. Lowering does this for stores=streamed.
 Program stream_stores(Program program);
 
 // affine -> addressed: no address has loop terms; pointers are carried through the loops instead.

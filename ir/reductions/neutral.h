@@ -1,4 +1,4 @@
-// What a sum or a product is joined with so that nothing changes.
+// The neutral element of a sum or a product.
 #pragma once
 
 #include "ir/nest.h"

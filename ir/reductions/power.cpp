@@ -1,6 +1,6 @@
 // x^p = 2^(p log2 x). The logarithm is e + l, where x = 2^e m and m lies around 1; l is the series of atanh
 // in s = (m - 1) / (m + 1). p log2 x is kept in two floats, so that its integer part costs the fraction no
-// digits. What is left of error: |s| < 0.1716, so 12 terms leave less than 2^-57 of l, and s and the sum
+// digits. The remaining error: |s| < 0.1716, so 12 terms leave less than 2^-57 of l, and s and the sum
 // round l, which is at most 1/2, by 3 * 2^-53 of it; p times that; then |f| <= 1/2, so 14 terms of the
 // exponential series leave less than 2^-57, and Horner's rule and the rest round by 2^-51.
 #include "ir/reductions/power.h"

@@ -11,7 +11,7 @@ namespace pooljit::ir {
 // Sums of int64 have two digits.
 inline bool is_wide_sum(const PoolNest& nest) { return nest.input.dtype == DType::i64; }
 
-// What the sums in an accumulator need.
+// Size class of the sums in an accumulator.
 ReductionFacts accumulated_facts(const PoolNest& nest, DType sum);
 
 class SumReducer : public Reducer {

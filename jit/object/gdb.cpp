@@ -8,8 +8,8 @@
 #include "jit/object/call_frames.h"
 #include "jit/object/elf_object.h"
 
-// What gdb looks for, by these names: a function where it has a breakpoint of its own, and a list. Others in
-// the process may have theirs (LLVM): each library its own, so nobody's else is called or changed.
+// gdb's JIT interface, found by these names: a function where it has a breakpoint of its own, and a list.
+// Others in the process may have theirs (LLVM): each library its own, so nobody's else is called or changed.
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier,modernize-use-using): gdb's names
 struct jit_code_entry {

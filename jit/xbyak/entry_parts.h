@@ -10,7 +10,7 @@
 
 namespace pooljit::jit {
 
-// What an object remembers of the processor: 0, not looked at yet; 1, it has no ISA; 2 and up, the row of
+// An object's record of the processor: 0, not looked at yet; 1, it has no ISA; 2 and up, the row of
 // ir/isa.def.
 inline constexpr int no_isa_level = 1;
 constexpr int level_of(ir::Isa isa) { return 2 + static_cast<int>(isa); }

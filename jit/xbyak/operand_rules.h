@@ -1,4 +1,4 @@
-// What x86 allows for the operands of an instruction of stage `legal`. The register map and the emitter
+// Operands that x86 allows for an instruction of stage `legal`. The register map and the emitter
 // follow the same rules, so the former provides exactly what the latter needs.
 #pragma once
 

@@ -8,7 +8,7 @@ namespace {
 
 using Byte = FingerprintDomain::Byte;
 
-// What a fingerprint is made of.
+// The parts of a fingerprint.
 enum class Tag : uint64_t { input = 1, number, bytes, lane, bits, choice, unwritten };
 
 template <typename Number>

@@ -1,5 +1,5 @@
-// Memory as executed machine code sees it: a few buffers of bytes of a domain, far apart. What lies between
-// them must not be touched.
+// Memory as executed machine code sees it: a few buffers of bytes of a domain, far apart. Bytes
+// between them must not be touched.
 #pragma once
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // the bytes, by proof/bytes/machine.h:
 //   fingerprints: of the whole tensor. They say of each output in which way it was made, that it takes in no
 //     plane (a batch and a channel) but its own, and which planes are made in the same way;
-//   terms: of one plane of each such kind. What is left in its outputs is read (proof/program/prove.h).
+//   terms: of one plane of each such kind. The terms in its outputs are read (proof/program/prove.h).
 // Then calls for some of the tasks only: each has to leave what the whole leaves there, and nothing else.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Linear: terms read as sums of input elements with rational weights, in exact arithmetic. What a Program
-// rounds is ignored here: the reading proves which elements weigh how much, not how the sum is rounded. That
-// no sum or product of integers overflows, whatever the elements are, is a part of it.
+// Linear: terms read as sums of input elements with rational weights, in exact arithmetic. Roundings
+// of the Program are ignored here: the reading proves which elements weigh how much, not how the sum is
+// rounded. That no sum or product of integers overflows, whatever the elements are, is a part of it.
 #pragma once
 
 #include <cstdint>

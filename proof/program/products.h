@@ -1,4 +1,4 @@
-// Products: terms read as products of input elements. What a Program rounds is ignored here, as for sums
+// Products: terms read as products of input elements. Roundings of the Program are ignored here, as for sums
 // (proof/program/linear.h): the reading proves which elements are multiplied, and how often each. Of integers
 // it also says how many bits of the product a term has.
 #pragma once

@@ -11,7 +11,7 @@ namespace pooljit::runtime {
 inline constexpr double wanted_log2_error = -64;
 inline constexpr size_t random_planes = 16;
 
-// What windows are divided by.
+// Divisors of windows.
 std::set<int64_t> divisors(const ir::PoolNest& forward);
 
 // agreement: the share of an element's numbers, all others fixed, for which a wrong kernel may be right.

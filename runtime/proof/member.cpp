@@ -10,7 +10,8 @@
 namespace pooljit::runtime {
 namespace {
 
-// What members read and leave that nobody looks at: a thread's own, as several check at once.
+// Buffers for inputs and results of members that are not compared. Each thread has its own, as several check
+// at once.
 class Unseen {
  public:
   void* room(size_t bytes) {

@@ -1,4 +1,4 @@
-// What code for all sizes tells apart of a size: sizes of one kind run the same instructions in the same
+// Classes of sizes for code that serves all of them: sizes of one kind run the same instructions in the same
 // loops, none, once or more often.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What an output shows of a result that went through the steps of an epilogue. Probes and rounds choose
+// Numbers that can still be told apart in an output after the steps of an epilogue. Probes and rounds choose
 // numbers that outputs tell apart. Every step keeps or turns the order of the numbers that go through it
 // (rounding included), and so do all of them together: if outputs tell two results apart, they tell apart any
 // two that lie further apart.

@@ -1,4 +1,4 @@
-// What a measurement depends on and is worth saying with it.
+// Facts that a measurement depends on.
 #pragma once
 
 #include <string>

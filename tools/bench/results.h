@@ -1,4 +1,4 @@
-// What `pooljit bench --file` finds out, as data: every output is made from it.
+// Results of `pooljit bench --file` as data: every output is made from it.
 #pragma once
 
 #include <optional>

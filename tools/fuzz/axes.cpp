@@ -1,4 +1,4 @@
-// What a spec can choose. To widen the matrix and the fuzzers: a setting or an axis here.
+// Axes of random specs and their settings. To widen the matrix and the fuzzers: a setting or an axis here.
 #include <fmt/format.h>
 
 #include <algorithm>

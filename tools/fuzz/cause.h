@@ -1,4 +1,4 @@
-// What findings have in common that have one cause: what failed, the features of the smallest layer that
+// The common cause of findings: what failed, the features of the smallest layer that
 // shows it, and where in the output.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Cell: where cases are tried, a process of its own for each stretch of work: a crash, an endless loop and an
-// exit are findings like any other. What the work prints is kept for the report.
+// exit are findings like any other. The work's output is kept for the report.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// What each known divergence changes about what is meant, and which outputs it then leaves open. A value and
-// its index are forgiven each for itself, where a condition holds that the rule cannot do without.
+// The effect of each known divergence: how it changes the expected outputs, and which it leaves open. A value
+// and its index are forgiven each for itself, where a condition holds that the rule cannot do without.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What each known bug forgives (tools/fuzz/faults.def): just what it makes, as far as that can be said.
+// Wrong outputs that each known bug explains (tools/fuzz/faults.def), as narrow as can be said.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// What came of trying one case.
+// The outcome of one case.
 #pragma once
 
 #include <cstdint>

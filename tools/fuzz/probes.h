@@ -11,7 +11,7 @@
 
 namespace pooljit::fuzz {
 
-// What some engine makes of a probe's inputs. The first of a probe is what docs/semantics.md says.
+// Known answers of engines to a probe. The first is the one of docs/semantics.md.
 struct KnownAnswer {
   std::string_view rule;         // in words
   std::string_view gives;        // elements for each input, "1 2|3 4"; indices behind an @

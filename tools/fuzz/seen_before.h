@@ -1,5 +1,5 @@
-// What a sum or a maximum has seen that rolls along the rows of a plane and then along its columns: every
-// element that lies before the window's last one along each dimension.
+// Elements that a rolling sum or maximum has read before a window is complete: rows first, then columns.
+// These are all elements up to the window's last one along each dimension.
 #pragma once
 
 #include <array>

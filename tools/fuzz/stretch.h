@@ -1,4 +1,4 @@
-// What a campaign's child process says of the cases that it tried (tools/fuzz/campaign.cpp).
+// A child process's report of the cases that it tried (tools/fuzz/campaign.cpp).
 #pragma once
 
 #include <cstdint>

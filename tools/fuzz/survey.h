@@ -1,5 +1,5 @@
-// What another library does, asked before a campaign, so that it draws there: from layers that the library
-// does, each setting of the axes is tried in place of its own.
+// Survey of the layers that another library supports, made before a campaign, so that it draws only these.
+// Starts from layers that the library does, and tries each setting of the axes in place of their own.
 #pragma once
 
 #include <cstdint>

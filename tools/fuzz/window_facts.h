@@ -1,4 +1,4 @@
-// What explanations ask of each output's window, and of what an engine made of it.
+// Facts of each output's window, and of the engine's result, that explanations use.
 #pragma once
 
 #include <array>

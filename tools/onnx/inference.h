@@ -8,7 +8,7 @@
 namespace pooljit::tools {
 
 // Walks a model. libonnx infers in a child, because it may crash on what a file says: it divides by strides
-// of 0. What it crashes on, or is too long at, is not known then; the rest is. Errors: those of Walk::run,
+// of 0. Types on which it crashes or takes too long stay unknown. Errors: those of Walk::run,
 // system.process.
 ir::Result<OnnxModel> walk_with_inference(const onnx::ModelProto& model, const ModelOptions& options);
 

@@ -1,4 +1,4 @@
-// What fuzzers and tuners need: random specs, the oracle, comparing, schedules and their times.
+// Functions for fuzzers and tuners: random specs, the oracle, comparing, schedules and their times.
 #pragma once
 
 #include <pybind11/pybind11.h>

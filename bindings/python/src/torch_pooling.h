@@ -1,6 +1,6 @@
-// What PyTorch's operators (torch_operators.cpp, in pooljit._torch_access) ask of the kernels in
-// pooljit._core. Plain data and functions: the two are libraries of their own. Nothing here touches Python or
-// waits for its lock.
+// The interface between PyTorch's operators (torch_operators.cpp, in pooljit._torch_access) and the kernels
+// in pooljit._core. Plain data and functions: the two are libraries of their own. Nothing here touches Python
+// or waits for its lock.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What the files of pooljit._torch_access share: which tensors kernels can read.
+// Shared by the files of pooljit._torch_access: which tensors kernels can read.
 #pragma once
 
 #include <ATen/core/TensorBase.h>

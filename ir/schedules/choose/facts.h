@@ -1,5 +1,5 @@
 // Facts of a layer, and of the vectors that it would be done in: what the conditions of rules.def are made
-// of, by name. All follow from the layer in closed form. What takes longer than a few comparisons is a
+// of, by name. All follow from the layer in closed form. A fact that takes longer than a few comparisons is a
 // function, which conditions ask last.
 #pragma once
 
