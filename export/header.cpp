@@ -12,7 +12,7 @@
 namespace pooljit::runtime {
 namespace {
 
-// What all headers share; programs may include several, of several versions. The structures only grow at
+// The part that all headers share; programs may include several, of several versions. The structures only grow at
 // their ends; export/info.cpp lays them out.
 constexpr std::string_view types = R"(#ifndef POOLJIT_EXPORT_TYPES
 #define POOLJIT_EXPORT_TYPES

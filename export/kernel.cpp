@@ -74,7 +74,7 @@ void describe(ExportedKernel& kernel, const frontend::PoolSpec& sized) {
     kernel.operands.push_back(tensor(memory[i], views[i].dtype, has_batch));
 }
 
-// What depends on the size becomes 0; other: the same tensor at another size.
+// Fields that depend on the size become 0; other: the same tensor at another size.
 void forget_sizes(ExportedTensor& tensor, const ExportedTensor& other) {
   const auto keep_alike = [](int64_t& number, int64_t at_other) {
     if (number != at_other) number = 0;

@@ -61,10 +61,10 @@ struct ExportedKernel {
 ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_view spec_text,
                                          const ExportOptions& options);
 
-// What its object defines for others: the functions and NAME_info. With free dims NAME_code in place of the
+// The symbols that its object exports: the functions and NAME_info. With free dims NAME_code in place of the
 // functions, which the header defines.
 std::vector<std::string> global_symbols(const ExportedKernel& kernel);
-// What the header defines besides.
+// Other names that the header defines.
 std::vector<std::string> header_names(const ExportedKernel& kernel);
 
 }  // namespace pooljit::runtime

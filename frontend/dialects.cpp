@@ -85,7 +85,7 @@ PoolSpec with_adaptive_windows(const PoolSpec& spec) {
   return spec.global && find_operator(adaptive) != nullptr ? adaptive : spec;
 }
 
-// What two specs of the same operator differ in; empty if in nothing that has a name.
+// The names of the fields in which two specs of the same operator differ; empty if none has a name.
 std::string_view difference(const PoolSpec& a, const PoolSpec& b) {
   if (a.members.size() != b.members.size()) return "several pools";
   if (a.dtype != b.dtype || a.quantized != b.quantized) return "the dtype";

@@ -129,7 +129,7 @@ Axes output_axes(const PoolSpec& spec) { return shape_of(spec, output_side(spec)
 
 std::vector<int64_t> known_input_shape(const PoolSpec& spec) { return known_shape(spec, input_side(spec)); }
 std::vector<int64_t> known_output_shape(const PoolSpec& spec, size_t number) {
-  // What is concatenated has its members' extents.
+  // A concatenated output has its members' extents.
   const PoolSpec& pool = pools_of(outputs_of(spec)[number]).front();
   std::vector<int64_t> shape = output_shape(spec, number);
   const std::vector<int64_t> known = known_shape(pool, output_side(pool));

@@ -267,7 +267,7 @@ class Parser {
     const char* const begin = text_.data() + next_;
     const auto [end, status] = std::from_chars(begin, text_.data() + text_.size(), value);
     if (status == std::errc::invalid_argument) return fail("an integer expected, but got", Rule::number);
-    // What sticks to a number would be read as the next token: 3.5, 1_000, 3e2, 0x10.
+    // Letters right behind a number would be read as the next token: 3.5, 1_000, 3e2, 0x10.
     if (status == std::errc::result_out_of_range || (end != text_.data() + text_.size() && is_word(*end)))
       return fail("got", Rule::number);
     if (!push(integers, value)) return fail(too_long);

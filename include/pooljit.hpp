@@ -28,7 +28,7 @@
 
 namespace pooljit {
 
-// How to compile: pooljit_options. What is empty or 0 has its default.
+// How to compile: pooljit_options. Fields that are empty or 0 have their defaults.
 struct Options {
   std::string backend = {};   // "auto" xbyak llvm interpreter reference
   std::string isa = {};       // "auto" avx2 avx512

@@ -14,7 +14,7 @@
  *
  * It is called in a process of its own, on one thread: a crash, an endless loop and an exit are findings. It
  * is called twice on the same data: with the last byte of each buffer against a page that nobody may touch,
- * and with the first one. What the numbers mean is in docs/semantics.md. Needs nothing of pooljit's to be
+ * and with the first one. docs/semantics.md defines the numbers. Needs nothing of pooljit's to be
  * linked.
  */
 #ifndef POOLJIT_ENGINE_H

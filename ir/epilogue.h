@@ -80,7 +80,7 @@ struct StepInfo {
   std::string_view operands;  // 'C': one number per channel; 'T': a tensor laid out like the output
   std::string_view equation;
   StepParts parts;
-  // What follows computes with integers, and needs the output's dtype to be one.
+  // The steps behind it compute with integers, and need the output's dtype to be one.
   constexpr bool makes_integers() const { return parts.have(PartKind::store); }
 };
 

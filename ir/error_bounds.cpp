@@ -15,7 +15,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// What does not overflow where T does.
+// A type that does not overflow where T does.
 template <typename T>
 using Wide = std::conditional_t<sizeof(T) < sizeof(double), double, long double>;
 
@@ -133,7 +133,7 @@ ErrorBound norm_bound(const T* x, const std::vector<Tap>& taps, double p) {
   return {value, static_cast<double>(std::max(highest - exact.value, exact.value - lowest) + rounded)};
 }
 
-// What the conversion to another floating type adds.
+// The error that the conversion to another floating type adds.
 template <typename Out>
 void add_conversion(ErrorBound& bound) {
   using Limits = std::numeric_limits<Out>;

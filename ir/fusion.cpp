@@ -39,7 +39,7 @@ class Fusion {
   }
 
  private:
-  // What some part has made, in the loop that is open or around it.
+  // Values that some part has made, in the loop that is open or around it.
   struct Known {
     size_t part, hash;
     Inst inst;  // with the new Program's operands

@@ -53,7 +53,7 @@ inline constexpr IsaInfo isa_table[] = {
 
 constexpr const IsaInfo& info(Isa isa) { return isa_table[static_cast<int>(isa)]; }
 
-// What nothing asks more of than the table's first row has.
+// Needs nothing that the table's first row lacks.
 inline constexpr Isa least_isa = isa_table[0].isa;
 
 constexpr std::optional<Isa> find_isa(std::string_view text) {

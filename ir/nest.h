@@ -26,7 +26,7 @@ enum class RoundingRule : uint8_t { half_even, half_away };
 // backward: from the output's gradient to the input's. unpool: from values and indices back to where they
 // were.
 enum class Direction : uint8_t { forward, backward, unpool };
-// What an index counts in: the plane of one (n, c), the whole tensor, (y*W + x)*C + c without and with the
+// The scope of an index: the plane of one (n, c), the whole tensor, (y*W + x)*C + c without and with the
 // batch, the window.
 enum class IndexScope : uint8_t { plane, tensor, nhwc, nhwc_batch, window };
 

@@ -50,7 +50,7 @@ bool is_progression(const std::vector<int64_t>& lanes) {
 }
 
 std::string lanes_text(const std::vector<int64_t>& lanes, DType dtype) {
-  // What is not canonical is not valid, and shows.
+  // A Program that is not canonical is not valid, and the text shows it.
   const auto one = [&](int64_t lane) {
     return lane == lane_bits(dtype, lane) ? print_lane(dtype, lane) : fmt::format("{}", lane);
   };

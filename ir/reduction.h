@@ -23,7 +23,7 @@ enum class ReductionKind : uint8_t {
   product,  // all of them, multiplied
 };
 
-// What a reduction starts from. A tap of this value changes nothing, and a window without a tap gives it.
+// The initial value of a reduction. A tap of this value changes nothing, and a window without a tap gives it.
 enum class Start : uint8_t { lowest, highest, zero, one };
 
 struct ReductionInfo {

@@ -19,7 +19,7 @@ namespace {
 template <typename T>
 using PerOutput = std::array<T, OutputSpan::most>;
 
-// What every value beats or equals: the lowest for a maximum, the highest for a minimum.
+// The value that every other beats or equals: the lowest for a maximum, the highest for a minimum.
 template <bool is_max, typename T>
 constexpr T worst_value() {
   using Limits = std::numeric_limits<T>;

@@ -25,7 +25,7 @@ long double element(const View& view, const void* data, int64_t at) {
       view.dtype, [&]<typename T>(T) { return static_cast<long double>(load_element<T>(data, at)); });
 }
 
-// What the sums of a norm's gradient are made in.
+// The type in which a norm's gradients are summed.
 struct Range {
   long double eps, denormal, least, most;
 

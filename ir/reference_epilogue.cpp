@@ -45,7 +45,7 @@ T all_steps(const PoolNest& nest, T x, const OperandValues<T>& operands) {
   return x;
 }
 
-// What rounds in the type that the steps compute in.
+// Steps that round in the type that they compute in.
 struct Rounding {
   double eps, least, most;
 };
@@ -127,7 +127,7 @@ ErrorBound through_steps(const PoolNest& nest, const ErrorBound& bound,
       x = through_part(nest, part.kind, x, argument_of(step, part, y), type);
     }
     y += info(step.kind).operands.size();
-    // What may overflow, or has met an infinity, may come out as anything.
+    // A value that may overflow, or has met an infinity, may come out as anything.
     if (!(std::abs(x.value) + x.error < type.most)) return {x.value, infinity};
   }
   return x;

@@ -33,7 +33,7 @@ enum class Stores : uint8_t {
   streamed  // whole vectors of the output go past the caches, where they lie at multiples of their size
 };
 
-// What a schedule of each family says beside its lanes and its tail. In each, a vector is one of `lanes`
+// Each family's own fields of a schedule, beside its lanes and its tail. In each, a vector is one of `lanes`
 // lanes. The space has the words of an enum in their order.
 struct SeparableFields {
   int vectors_side_by_side = 1;  // of channels

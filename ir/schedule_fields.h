@@ -28,7 +28,7 @@ struct ScheduleField {
 // A family's name in the texts of schedules.
 std::string_view text_of(Family family);
 
-// What a family has beside the fields of all. Of the numbers one at most applies.
+// A family's own fields. Of the numbers one at most applies.
 std::span<const ScheduleField> fields(Family family);
 
 // Those of all families, as they stand in the text: before a family's own, and behind it.

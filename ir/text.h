@@ -44,7 +44,7 @@ std::string print(const Type& type);
 // The line of each instruction in print(program), from 1.
 std::vector<int> lines(const Program& program, const PrintOptions& options = {});
 
-// Fails with "program.text" and the line. What it returns is well formed, not yet valid: see ir/verify.h.
+// Fails with "program.text" and the line. The result is well formed, not yet valid: see ir/verify.h.
 Result<Program> parse_program(std::string_view text);
 
 }  // namespace pooljit::ir

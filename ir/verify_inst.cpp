@@ -100,7 +100,7 @@ Maybe check_halves(const Program& program, const Inst& inst) {
   return {};
 }
 
-// What ops.def's words do not say about an op's types.
+// Rules for an op's types that ops.def's words do not say.
 Maybe check_relations(const Inst& inst, const Type& result, const Type& operand) {
   switch (inst.op) {
     case Op::shuffle:

@@ -78,7 +78,7 @@ struct Run {
 // Covers all outputs, phase by phase, each in order. A pure function of the dimension; tested against
 // window() one by one.
 std::vector<Run> runs(const NestDim& dim);
-// What first_tap moves by from phase to phase of a Run.
+// The step of first_tap from phase to phase of a Run.
 int64_t tap_of_phase(const NestDim& dim);
 
 // The taps that most windows have; ordinary pooling: the kernel, if any window lies wholly inside the image.

@@ -213,7 +213,7 @@ class Checker {
 
   // --- the interpreter, against the oracle
 
-  // What is interpreted of a Program: what the budget allows, which may be nothing; sampled, not all of much
+  // Outputs of a Program that are interpreted: as many as the budget allows, maybe none; sampled, not all of much
   // where machine code runs it too.
   Tasks choose(const Subject& subject, const Case& data) {
     const double allowed = budget_.next_taps(), all = count_taps(nest_) * double(data.batch);

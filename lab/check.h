@@ -54,7 +54,7 @@ struct CheckReport {
   int64_t runs = 0;        // results compared
   double interpreted = 1;  // the share of the tasks that the interpreter ran, over all Programs and data
   int64_t max_batch = 0;   // batches 1 to this were run; less than asked for where the tensors are large
-  // What could not be compared and why: "llvm: this build lacks ...", "avx512: this machine ...", "llvm, avx2
+  // Engines that could not be compared, and why: "llvm: this build lacks ...", "avx512: this machine ...", "llvm, avx2
   // <schedule>: LLVM would take long ...".
   std::vector<std::string> skipped;
   // The first difference, in a few lines: who, on which data, where, both values. Empty: all agree.

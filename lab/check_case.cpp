@@ -14,7 +14,7 @@
 namespace pooljit::runtime {
 namespace {
 
-// What outputs hold before a run: what is not written shows, and so does what should not be.
+// The content of outputs before a run. An element that is not written shows, and so does one that should not be.
 constexpr std::byte canary{0xa5};
 constexpr int64_t most_bytes = int64_t{4} << 30;
 
@@ -55,7 +55,7 @@ void make_indices(const ir::PoolNest& backward, DataKind kind, int64_t batch, ui
   ir::evaluate(forward, batch, input.data(), output.data(), indices);
 }
 
-// What the epilogue takes, of the same kind of data.
+// Operands of the epilogue, of the same kind of data.
 ir::Result<std::vector<Placed>> make_operands(const ir::PoolNest& nest, DataKind kind, int64_t batch,
                                               uint64_t seed) {
   const std::vector<ir::View> views = operand_views(nest);

@@ -13,7 +13,7 @@
 
 namespace pooljit::runtime {
 
-// What is compared, in the words of the report.
+// The two sides of a comparison, in the words of the report.
 struct Comparison {
   std::string_view what;  // "output", "index"
   ir::DType dtype = ir::DType::f32;

@@ -13,7 +13,7 @@ using pooljit::ir::ErrorKind;
 
 namespace {
 
-// What the thread's last error was. Fixed rooms, so that reporting a lack of memory needs none; longer texts
+// The thread's last error. Arrays of fixed size, so that reporting a lack of memory needs none; longer texts
 // are cut.
 struct LastError {
   int code = POOLJIT_OK;
@@ -53,7 +53,7 @@ void for_each_text(Given& given, pooljit::runtime::Options& options, Take take) 
   take(given.label, options.label);
 }
 
-// What is null has its default.
+// A null pointer means the default.
 pooljit::ir::Result<pooljit::runtime::Options> read_options(const pooljit_options* pointer) {
   pooljit::runtime::Options options;
   if (!pointer) return options;
@@ -71,7 +71,7 @@ pooljit::ir::Result<pooljit::runtime::Options> read_options(const pooljit_option
   return options;
 }
 
-// What make(options) makes.
+// The result of make(options).
 template <typename Handle, typename Make>
 int give_with_options(const pooljit_options* options, Handle** handle, const char* name, const void* input,
                       const char* input_name, Make make) {

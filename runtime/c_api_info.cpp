@@ -21,7 +21,7 @@ void forget_sizes(const std::vector<int64_t>& known, bool has_strides, pooljit_t
   if (std::ranges::find(known.end() - (tensor.rank - 2), known.end(), 0) != known.end()) bytes = 0;
 }
 
-// What specs and kernels have alike; texts belong to the caller.
+// Fields that specs and kernels share; texts belong to the caller.
 pooljit_info info_of(const pooljit::frontend::PoolSpec& spec, const pooljit::ir::PoolNest& nest) {
   using pooljit::frontend::layout_name;
   const int64_t batch = spec.batch.value_or(1);
@@ -75,7 +75,7 @@ void tell_of_code(const pooljit::runtime::CodeInfo& code, pooljit_info& info) {
   info.compile_nanoseconds = code.compile_time.count();
 }
 
-// What is known without a size.
+// Fields that are known without a size.
 pooljit_info info_of(const pooljit::runtime::FreeKernel& kernel) {
   pooljit_info info = info_of(kernel.spec(), make_nest(kernel.spec()));
   info.spec = kernel.text().c_str();

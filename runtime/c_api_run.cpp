@@ -75,7 +75,7 @@ Result<void> check_batch(const pooljit::runtime::Kernel& kernel, const pooljit_a
   return {};
 }
 
-// Who works.
+// The threads of a run.
 Result<void> check_threads(const pooljit_args& args) {
   if (args.threads < 0 || args.threads > max_threads)
     return invalid("run.threads", "threads is " + number(args.threads),

@@ -65,7 +65,7 @@ struct CodeInfo {
   std::chrono::nanoseconds compile_time{};
 };
 
-// What proofs look at.
+// The parts that proofs look at.
 struct MachineCode {
   const jit::CodeBlob* blob;
   std::span<const ir::Param> params;
@@ -98,8 +98,8 @@ class Code {
   virtual std::vector<const Code*> versions() const { return {this}; }
   // Absent: it runs none.
   virtual std::optional<MachineCode> machine() const { return std::nullopt; }
-  // What was lowered: info.nest, or of code for all extents the nest of any size, whose Program reads these
-  // words of info.nest, of each pool.
+  // The nest that was lowered: info.nest, or of code for all extents the nest of any size, whose Program
+  // reads these words of info.nest, of each pool.
   virtual const ir::PoolNest& lowered() const { return info.nest; }
   virtual ir::SizeWords sizes() const { return {}; }
 

@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 [[maybe_unused]] const ForkHandlers fork_handlers;
 
-// What the text and the options say.
+// The request of the text and the options.
 struct Request {
   frontend::PoolSpec spec;
   Choices choices;
@@ -82,7 +82,7 @@ ir::Result<std::shared_ptr<Code>> measured_code(const Request& request) {
   return found->code;
 }
 
-// What was proved, for people.
+// The proof, for people.
 ir::Result<std::string> sentence_of(const ir::Result<Proof>& proof) {
   if (!proof) return tl::unexpected(proof.error());
   if (!proof->ok()) return ir::invalid("prove.kernel", proof->failure, "a bug of pooljit: please report it");
@@ -229,7 +229,7 @@ const char* environment(const char* name) {
   return value && *value ? value : nullptr;
 }
 
-// What set_measure() said: a number of candidates, and whether only such as give the default's bits.
+// The last value of set_measure(): a number of candidates, and whether only such as give the default's bits.
 constexpr int unset = -1, same_bits_flag = 1 << 16;
 std::atomic<int> process_measure = unset;
 
@@ -250,7 +250,7 @@ Choices choices_of(const CodeInfo& made) {
   return choices;
 }
 
-// What the options leave to the process and the environment.
+// Choices that the options leave to the process and the environment.
 struct Inherited {
   explicit Inherited(const Options& options)
       : database(options.tune_db.empty() ? environment("POOLJIT_TUNE_DB") : nullptr),

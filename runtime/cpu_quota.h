@@ -16,7 +16,7 @@ struct CpuGroup {
   bool operator==(const CpuGroup&) const = default;
 };
 
-// From the texts of /proc/self/cgroup and /proc/self/mountinfo. What is malformed is left out.
+// From the texts of /proc/self/cgroup and /proc/self/mountinfo. Malformed lines are skipped.
 std::vector<CpuGroup> cpu_groups(std::string_view cgroup, std::string_view mountinfo);
 
 // Processors' worth of time, of cpu.max ("150000 100000": 1.5) and of cpu.cfs_quota_us and

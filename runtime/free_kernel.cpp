@@ -72,7 +72,7 @@ int64_t taps_of(const ir::PoolNest& pool, const ir::Schedule& schedule) {
   return taps_of_two_dims * pool.full_taps() / (pool.dims[rank - 1].kernel * pool.dims[rank - 2].kernel);
 }
 
-// What code for one size saves of a run by the same schedule.
+// The share of a run that code for one size saves, with the same schedule.
 double share_of_same(const ir::PoolNest& sized, const ir::Schedule& schedule) {
   constexpr double of_pixels = 0.1, of_rows = 0.25, of_narrow_rows = 0.5;
   if (is_narrow(sized, schedule)) return of_narrow_rows;

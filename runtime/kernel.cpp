@@ -127,7 +127,7 @@ ir::Result<void> Kernel::run_part(const void* input, const Written& written, con
   return {};
 }
 
-// Gives each member its output. What is missing is a null pointer, which check() sees; what is too much is
+// Gives each member its output. A missing output is a null pointer, which check() sees; one too many is
 // refused here.
 ir::Result<void> Kernel::set_written(const Written& written, Call& call, Members& members) const {
   const auto refuse = [](const char* id, const char* what, size_t takes, size_t given) {

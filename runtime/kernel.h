@@ -25,8 +25,8 @@ class Kernel {
   // threads: of the built-in pool, >= 1.
   Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Remarks remarks = {});
 
-  // What is written: outputs and indices as all_outputs() and all_indices() list them. Of one pool one
-  // output, and one array of indices where it has them, which a backward reads.
+  // The tensors that are written: outputs and indices as all_outputs() and all_indices() list them. Of one
+  // pool one output, and one array of indices where it has them, which a backward reads.
   struct Written {
     std::span<void*const> outputs, indices;
   };

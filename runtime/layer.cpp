@@ -30,7 +30,7 @@ std::string other_keywords(const PoolSpec& spec) {
   return text;
 }
 
-// What the keywords after the window say.
+// Settings of the keywords after the window.
 void add_options(const PoolSpec& spec, pooljit_layer& layer) {
   layer.unbatched = !spec.batch;
   layer.free_batch = spec.free_batch;

@@ -57,7 +57,7 @@ Broken read_output_place(const pooljit_tensor& output, const char* order, fronte
 
 namespace {
 
-// What follows from other fields, where it is given all the same.
+// Fields that follow from others, where they are given all the same.
 Broken compare(std::string_view field, std::string_view member, const int64_t* given,
                const std::vector<int64_t>& expected, bool is_batched) {
   for (size_t d = 0; d < expected.size(); ++d) {

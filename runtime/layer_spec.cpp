@@ -42,7 +42,7 @@ Broken read_dtype(std::string_view field, const char* name, ir::DType& dtype) {
                      fmt::format("one of {}", fmt::join(names, ", ")));
 }
 
-// What fields that count the others say.
+// Fields that count others.
 Broken check_counts(const pooljit_layer& layer) {
   const auto number = [](std::string_view field, int64_t value, std::string hint) {
     return wrong_field(field, fmt::format("{}", value), std::move(hint));
@@ -70,7 +70,7 @@ Broken check_counts(const pooljit_layer& layer) {
   return std::nullopt;
 }
 
-// What a layer of this rank has no use for is 0.
+// Entries that a layer of this rank does not use are 0.
 Broken check_behind(std::string_view field, std::span<const int64_t> values, size_t used) {
   for (size_t i = used; i < values.size(); ++i)
     if (values[i] != 0)
@@ -149,7 +149,7 @@ Broken check_free_dims(const pooljit_layer& layer) {
 }
 
 void read_dims(const pooljit_layer& layer, PoolSpec& spec) {
-  // What windows lie on, or what an unpool reads; and the other one.
+  // The tensor that windows lie on, or that an unpool reads; and the other one.
   const pooljit_tensor& windows = layer.backward ? layer.output : layer.input;
   const pooljit_tensor& other = layer.backward ? layer.input : layer.output;
   if (!layer.unbatched) spec.batch = layer.free_batch ? 1 : windows.dims[0];

@@ -37,7 +37,7 @@ const LinkedBody* body_of(const pooljit_linked_code& code) {
   return nullptr;
 }
 
-// What a run reads of a Program.
+// The parts of a Program that a run reads.
 ir::Program program_of(const LinkedBody& body) {
   ir::Program program;
   for (const LinkedParam& param : std::span(body.params, static_cast<size_t>(body.param_count)))

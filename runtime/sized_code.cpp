@@ -45,7 +45,7 @@ ir::Schedule least(ir::Schedule offered) {
   return offered;
 }
 
-// What is told of the general code holds at each size, but for the layer.
+// Facts of the general code hold at each size, but for the layer.
 CodeInfo info_at(const CodeInfo& general, ir::PoolNest sized) {
   CodeInfo info;
   info.nest = std::move(sized);

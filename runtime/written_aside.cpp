@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Those of another file. Who may not give files away keeps them.
+// Owner and mode of another file. A process that may not give files away keeps its own.
 bool take_owner_and_mode(const Descriptor& file, const struct stat& other) {
   const bool is_given = ::fchown(file.number(), uid_t(-1), other.st_gid) == 0 &&
                         ::fchown(file.number(), other.st_uid, gid_t(-1)) == 0;

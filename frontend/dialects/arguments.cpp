@@ -103,7 +103,7 @@ Broken read_dtype(const Word& word, PoolSpec& spec) {
   std::vector<std::string_view> names;
   for (const ir::DTypeInfo& row : ir::dtype_table)
     if (row.tensor) names.push_back(row.spec_name);
-  // What others call them.
+  // Their names in other dialects.
   constexpr std::pair<std::string_view, std::string_view> others[] = {
       {"float", "float32"}, {"fp32", "float32"}, {"double", "float64"},
       {"fp64", "float64"},  {"half", "float16"}, {"fp16", "float16"},

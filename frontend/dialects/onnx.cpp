@@ -143,7 +143,7 @@ constexpr OnnxOperator operators_table[] = {
      rows(kernel_shape, strides, pads, output_shape, opset)},
 };
 
-// What the attributes together mean.
+// The meaning of all attributes together.
 Broken interpret(const OnnxOperator& op, Node& node) {
   PoolSpec& spec = node.spec;
   spec.reduction = op.reduction;

@@ -62,7 +62,7 @@ Broken read_arguments(const Call& call, const Operator& op, PoolSpec& spec, KeyS
   return std::nullopt;
 }
 
-// What is not given: the stride. The window of a global pooling follows from its input.
+// The default stride. The window of a global pooling follows from its input.
 Broken fill_window(const Call& call, const Operator& op, KeySet given, PoolSpec& spec) {
   const auto is_given = [&](Key key) { return given >> static_cast<int>(key) & 1; };
   const Key needed = op.form == Form::adaptive ? Key::output_size : Key::kernel_size;

@@ -140,7 +140,7 @@ class AvgReducer final : public SumReducer {
     return is_small ? SumSize::small : SumSize::any;
   }
 
-  // What sums of integers are divided by; no_value: by one in every lane.
+  // The divisor of sums of integers; no_value: one in every lane.
   Value count_of(const Divisor& divisor, const Type& type, const std::vector<int64_t>& known) {
     if (!known.empty()) {
       const bool is_one = std::ranges::all_of(known, [](int64_t count) { return count == 1; });

@@ -16,7 +16,7 @@
 namespace pooljit::ir {
 namespace {
 
-// What offsets of winners are kept as until they are stored: no narrower than what guards them, and as narrow
+// The type of the offsets of winners until they are stored: no narrower than what guards them, and as narrow
 // as the windows allow. (A loop may step past the last tap, but nothing looks at that.)
 DType offset_dtype_of(const PoolNest& nest) {
   const DType input = nest.input.dtype;
@@ -26,8 +26,8 @@ DType offset_dtype_of(const PoolNest& nest) {
   return most <= std::numeric_limits<int16_t>::max() ? DType::i16 : DType::i32;
 }
 
-// What values are compared as. A mask guards elements of one width, so with indices narrow values are widened
-// to the index's lanes; halves are compared as floats.
+// The type in which values are compared. A mask guards elements of one width, so with indices narrow values
+// are widened to the index's lanes; halves are compared as floats.
 DType compared_dtype(const PoolNest& nest) {
   const DType input = nest.input.dtype;
   if (is_half(input)) return DType::f32;

@@ -89,7 +89,7 @@ class Power {
     return {high, factor.low == 0 ? low : b_.fma(a.high, constant(factor.low), low)};
   }
 
-  // 2^x. What does not fit is infinite or 0, whatever the low part says.
+  // 2^x. A result that does not fit is infinite or 0, whatever the low part says.
   Value exponential(const Pair& x) {
     const Value high = clamp(x.high, largest_exponent), low = clamp(x.low, 1);
     const Value to_whole = constant(rounder);

@@ -18,7 +18,7 @@ struct Division {
   Value quotient, rest;
 };
 
-// What is divided by, also as a float.
+// The divisor, also as a float.
 struct Count {
   Value number, as_float;
 };

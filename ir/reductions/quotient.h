@@ -23,7 +23,7 @@ Value rounded_quotient(Builder& builder, Value dividend, Value divisor,
 struct WideSum {
   Value high, low;
 };
-// What a sum and its divisor may be. Small ones are divided digit by digit by one float quotient each.
+// The size of a sum and its divisor. Small ones are divided digit by digit by one float quotient each.
 enum class SumSize : uint8_t { any, small };
 inline constexpr int64_t most_small_divisor = int64_t{1} << 19;
 // Clamped to int64. Exact for |high| < 2^62, |low| < 2^62 and 0 < divisor <= 2^31 in every lane, of a small

@@ -128,7 +128,7 @@ class ShortDivision {
   const Reciprocals by_;
 };
 
-// What a shift divides by.
+// The divisor that a shift stands for.
 bool is_shifted(int64_t divisor) {
   return divisor > 1 && divisor < 256 && std::has_single_bit(static_cast<uint64_t>(divisor));
 }

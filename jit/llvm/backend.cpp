@@ -61,7 +61,7 @@ ir::Result<CodeBlob> load(const llvm::MemoryBuffer& buffer) {
   return publish({linked->bytes, linked->code_offset, lines(**object), std::move(linked->frame)});
 }
 
-// What one compilation makes, apart from the target machine all of its own.
+// The objects of one compilation. All but the target machine are its own.
 struct Compilation {
   llvm::LLVMContext context;
   std::string error;

@@ -126,7 +126,7 @@ class Translator {
       case Op::end:
         return end_loop(inst);
       case Op::ret:
-        // What was stored past the caches is seen by whom the caller tells that it is done.
+        // Makes stores past the caches visible to other threads before the caller tells them.
         if (output_alignment(program_) > 1) build_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
         build_.CreateRetVoid();
         return;

@@ -19,7 +19,7 @@ constexpr int64_t data_factor = 8;            // written as -8
 constexpr uint8_t stack_pointer = 7, return_address = 16;
 constexpr size_t alignment = 8;
 
-// What stands in the common entry between its length and its padding.
+// The bytes of the common entry between its length and its padding.
 constexpr uint8_t common[] = {
     0,
     0,

@@ -28,7 +28,7 @@ class ElfObject {
     relative_4,  // the distance from the field to the target
     address_8,
   };
-  // A field that the linker fills in with `target`'s address + `addend`. What the field holds before is kept
+  // A field that the linker fills in with `target`'s address + `addend`. The field's content before is kept
   // in the object, and means nothing.
   struct Relocation {
     size_t offset = 0;

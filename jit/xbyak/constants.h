@@ -35,7 +35,7 @@ Constant constant_of(const ir::Program& program, const ir::Inst& inst);
 // The index list, byte selection or mask that a shuffle needs besides its operands.
 std::optional<Constant> implied_constant(const ir::Program& program, const ir::Inst& shuffle,
                                          const ir::ShuffleForm& form);
-// What vfixupimm does with each class of floats, for `propagate`.
+// vfixupimm's action for each class of floats, for `propagate`.
 Constant nan_responses(const ir::Type& type);
 
 // The constants of one kernel, each once, laid out so that each is aligned to its size.

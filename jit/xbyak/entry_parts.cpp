@@ -27,7 +27,7 @@ void jump_unless_all(CodeGenerator& a, const Xbyak::Reg32& flags, uint32_t wante
   a.jne(to, CodeGenerator::T_NEAR);
 }
 
-// What an ISA promises beside the one before it: bits by leaf and word.
+// Features of an ISA beyond those of the one before it: bits by leaf and word.
 using FeatureBits = std::map<std::pair<uint32_t, ir::CpuidWord>, uint32_t>;
 FeatureBits bits_of(ir::Isa isa) {
   FeatureBits all;

@@ -28,7 +28,7 @@ Liveness::Liveness(const Program& program) : program_(program), rules_(program) 
 }
 
 // ---------------------------------------------------------------------------------------------- structure
-// What instructions say of their operands and results by themselves.
+// Facts of operands and results that follow from each instruction alone.
 void Liveness::read_program() {
   insts_.resize(program_.insts.size());
   values_.reserve(program_.types.size() + loops_.capacity());

@@ -73,7 +73,7 @@ bool OperandRules::takes_memory(const Inst& inst, size_t arg) const {
     case Op::cvt: {
       const int from = arg_type(inst, 0).vector_bytes();
       const int to = program_.type(inst.results[0]).vector_bytes();
-      // What narrows integers, or floats to f16, has its memory operand on the other side.
+      // Conversions that narrow integers, or floats to f16, take memory as the destination only.
       const ir::DType result = program_.type(inst.results[0]).dtype;
       const bool only_from_register =
           to < from &&

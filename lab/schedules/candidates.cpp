@@ -32,7 +32,7 @@ class Seen {
   std::vector<ir::Program> programs_;
 };
 
-// What is offered first, so that of schedules that make the same Program the offered one is kept.
+// Offered schedules come first: of schedules that make the same Program the offered one is kept.
 std::vector<ir::Schedule> with_others(const std::vector<ir::Schedule>& offered,
                                       const std::vector<ir::Schedule>& others) {
   std::vector<ir::Schedule> all = offered;

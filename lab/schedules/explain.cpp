@@ -70,7 +70,7 @@ FamilyVerdict verdict_on(const ir::Layer& layer, const ir::Considered& considere
   return verdict;
 }
 
-// What put the winner before the family that comes next.
+// The reason why the winner comes before the next family.
 void add_decision(Explanation& why) {
   const FamilyVerdict *winner = nullptr, *second = nullptr;
   for (const FamilyVerdict& verdict : why.families) {
@@ -93,7 +93,7 @@ void add_decision(Explanation& why) {
           : fmt::format("{} fills as many lanes and comes later in ir/schedules.def", second->family);
 }
 
-// What the default of several pools makes of their schedules.
+// How the default of several pools combines their schedules.
 std::string reason(const ir::Schedule& all, const ir::PoolNest& nest) {
   if (all.fused) return "the windows are the same: in one loop each element is loaded once";
   if (is_chained(all))

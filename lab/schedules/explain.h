@@ -41,7 +41,7 @@ struct Explanation {
   std::string isa, machine;      // "avx2"; the row of ir/machine.def that thresholds come from
   bool output_leaves_the_caches = false;  // stores pass the caches by, where that suits
   std::vector<FamilyVerdict> families;
-  // What defaults of this family were worth, in layers of this dtype that lie like this one.
+  // The measured quality of this family's defaults, over layers of this dtype and layout.
   std::vector<ir::Evidence> evidence;
   // Of several pools, which have no families of their own: why each has the schedule that it has alone, and
   // its spec.

@@ -102,7 +102,7 @@ class SizeChooser {
     return lengths;
   }
 
-  // What one dimension's extents are combined with.
+  // The extents of other dimensions that one dimension's are combined with.
   std::vector<Extents> bases() const {
     std::vector<Extents> all = {rich_, least_};
     for (const int64_t extent : ways_) {

@@ -215,7 +215,7 @@ class Prober {
     return {};
   }
 
-  // What lies between the elements of what is read would win, or change every sum.
+  // Bytes between the elements of the input would win, or change every sum.
   void fill_gaps(const Place& place) const {
     fill(input_, nest_.input.dtype, place.input.data() + place.shift);
     const std::vector<ir::View> views = operand_views(nest_);

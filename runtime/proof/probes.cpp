@@ -90,7 +90,7 @@ void for_each_offset(const Positions& limits, const std::function<bool(const Pos
   }
 }
 
-// What elements may be, in the order of the reduction; where there are steps, so that these tell them apart.
+// Values of elements, in the order of the reduction; where there are steps, so that these tell them apart.
 struct Values {
   uint64_t least, most, middle;  // of numbers; middle lies between
   uint64_t nan = 0, zero = 0, minus_zero = 0;

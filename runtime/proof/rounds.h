@@ -37,7 +37,7 @@ bool has_tested_values(const ir::PoolNest& nest);
 
 // None for extrema, which need no randomness.
 std::optional<Rounds> rounds_needed(const ir::PoolNest& nest);
-// What the whole numbers of other probes are multiplied with.
+// The factor of the whole numbers of other probes.
 double probe_unit(const ir::PoolNest& nest);
 Probe random_probe(const ir::PoolNest& nest, const Rounds& rounds, uint64_t seed);
 

@@ -13,7 +13,7 @@ namespace {
 // Vectors times unrolling steps by at most so many channels or outputs; loops over other dimensions by fewer.
 constexpr int64_t channel_step = 64, inner_step = 64, outer_step = 4;
 
-// What a smaller tensor may cost more than a whole one.
+// How much more a smaller tensor may cost than a whole one.
 constexpr double large_window_factor = 200;
 
 // The smallest extent with the remainder of `extent` by `step` that is at least `least`.

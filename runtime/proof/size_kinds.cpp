@@ -39,7 +39,7 @@ Kind kind_of(const ir::NestDim& dim, bool follows, int64_t together) {
       kind.insert({run.window.taps, run.window.first_tap, kind_of_count(run.outputs(), together)});
   }
   if (dim.kind != ir::DimKind::gather) return kind;
-  // What gradients are divided by.
+  // The divisors of gradients.
   for (const ir::Run& run : runs(forward_of(dim))) kind.insert({-3, run.window.padded_taps, run.window.taps});
   return kind;
 }

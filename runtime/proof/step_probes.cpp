@@ -16,7 +16,7 @@ namespace {
 
 // Rounds of random values and operands.
 constexpr int64_t step_test_rounds = 32;
-// What operands are tried as; a NaN shows in every floating output.
+// Values that operands are tried as; a NaN shows in every floating output.
 constexpr double of_operands[] = {
     0, 1, -1, 2, 3, 0.5, -100, 100, 1e4, -1e4, std::numeric_limits<double>::quiet_NaN()};
 // Which elements the operands are tried beside.
@@ -39,7 +39,7 @@ class StepMaker {
   }
 
  private:
-  // What tells one operand's elements apart, for some of the outputs.
+  // Values that tell one operand's elements apart, for some of the outputs.
   struct Setting {
     uint64_t element, low, high;
   };

@@ -46,7 +46,7 @@ int64_t probed_batch(const frontend::PoolSpec& spec, const ir::PoolNest& nest) {
   return bytes > most_bytes_for_two ? 1 : most;
 }
 
-// What steps of an epilogue keep from being seen, and what is only tested of them.
+// Facts that steps of an epilogue hide, and facts of them that are only tested.
 void say_what_steps_leave(const ir::PoolNest& nest, Proof& proof) {
   if (nest.epilogue.empty()) return;
   if (!has_all_steps(nest))
@@ -130,7 +130,7 @@ ir::Result<std::shared_ptr<Code>> make_smaller(const frontend::PoolSpec& small, 
 // no more than so many times the limit.
 constexpr double whole_factor = 100;
 
-// What says of two pieces of code that their loops are the same: there are as many, and as many can be split.
+// Whether two pieces of code count as having the same loops: as many, of which as many can be split.
 bool have_same_loops(const Code& a, const Code& b, const std::optional<jit::CodeFacts>& facts_a,
                      const std::optional<jit::CodeFacts>& facts_b) {
   return a.info.tasks.size() == b.info.tasks.size() &&

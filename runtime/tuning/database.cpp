@@ -82,7 +82,7 @@ ir::Result<std::string> read_text(const std::string& path) {
   return text;
 }
 
-// What tells one state of a file from the next: databases are replaced, not written into.
+// A state of a file, to tell it from the next: databases are replaced, not written into.
 struct FileState {
   dev_t device = 0;
   ino_t inode = 0;

@@ -17,13 +17,13 @@
 namespace pooljit::runtime {
 
 struct TuneEntry {
-  // What it is known by.
+  // The key.
   std::string signature;  // of the spec: its canonical text without the batch
   std::string cpu;        // Machine::cpu
   std::string caches;     // print(Machine::caches)
   int threads = 1;
   std::string isa, backend;
-  // What was found.
+  // The result.
   std::string schedule;
   double seconds = 0, spread = 0;  // median, and half the distance of the quartiles as a share of it
   double default_seconds = 0;      // the default schedule's median, in the same run

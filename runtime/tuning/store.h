@@ -24,7 +24,7 @@ ir::Result<void> check_storable(const std::string& path);
 // Whether there is something at the path; false for an empty one.
 bool is_there(const std::string& path);
 
-// What the file holds; nothing if it is not there. Errors: "tune.open", "tune.format".
+// The file's content; empty if it is not there. Errors: "tune.open", "tune.format".
 ir::Result<TuneDatabase> load_entries(const std::string& path);
 
 }  // namespace pooljit::runtime

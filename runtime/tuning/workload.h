@@ -18,7 +18,7 @@ namespace pooljit::runtime {
 // Numbers of [1, 2), or any integers: no NaN, infinity, zero or denormal, and sums that do not cancel.
 void fill_ordinary(ir::DType dtype, std::span<std::byte> bytes);
 
-// What fills the input and the operands.
+// Data of the input and the operands.
 using Fill = std::function<void(ir::DType, std::span<std::byte>)>;
 
 class Workload {
@@ -37,7 +37,7 @@ class Workload {
   void clear_results();
   std::vector<std::byte> results() const;
   bool has_results(std::span<const std::byte> expected) const;
-  // What the last run left there, and before the first one zeros.
+  // The results of the last run; zeros before the first one.
   const std::byte* output(size_t number = 0) const { return outputs_[number].get(); }
   const std::byte* indices(size_t number = 0) const {
     return indices_.empty() ? nullptr : indices_[number].get();

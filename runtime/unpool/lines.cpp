@@ -23,7 +23,7 @@ Steps steps_of(const Line& line) {
 
 constexpr bool is_dense(Steps steps) { return steps == Steps::dense_plane || steps == Steps::channels; }
 
-// What is known of the inner loop's steps, and the line for the rest.
+// The steps of the inner loop that are known at compile time, and the line for the rest.
 template <Steps steps>
 [[gnu::always_inline]] inline LineLoop inner_of(const Line& line) {
   return {.count = line.inner.count,

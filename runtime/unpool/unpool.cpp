@@ -135,7 +135,7 @@ class Unpool final : public Code {
     return windows;
   }
 
-  // The inner loop is the longer one. What the outer one comes back to stays in the first cache.
+  // The inner loop is the longer one. Data of the outer one stays in the first cache.
   void order_loops() {
     const int64_t value_bytes = width_ + index_width_, channels = std::min(group_, nest_.channels);
     const int64_t windows = row_windows();

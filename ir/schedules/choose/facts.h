@@ -21,7 +21,7 @@ constexpr int64_t order(std::initializer_list<int> numbers) {
   return packed;
 }
 
-// What rows of rules.def answer.
+// The questions that rows of rules.def answer.
 enum class Question : uint8_t {
 #define QUESTION(name, ...) name,
 #include "ir/schedules/choose/rules.def"
@@ -181,7 +181,7 @@ struct Facts {
   // once, sharing what they have in common.
   bool shares_few_columns() const;
 
-  // What the first row says whose condition holds; if there is none, what the question says.
+  // The answer of the first row whose condition holds; without one, the question's default.
   int64_t answer(Question question) const;
   bool says(Question question) const { return answer(question) != 0; }
   // The sentence of the first row whose condition holds: which other family does the layer better.

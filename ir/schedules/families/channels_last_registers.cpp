@@ -24,7 +24,7 @@ int64_t vectors_of_state(const Layer& layer, const ChannelsLastOwn& schedule, in
   return (is_halved ? static_cast<int64_t>(facts.state_vectors) : 1) + (keeps_masks ? 1 : 0);
 }
 
-// What one tap takes beside the states: a loaded vector, and what it is converted or compared in.
+// Registers of one tap beside the states: a loaded vector, and those for its conversion or comparison.
 int64_t registers_of_tap(const Layer& layer, const ChannelsLastOwn& schedule) {
   constexpr int64_t of_index = 7, of_nan = 6, of_value = 2, of_other = 3, least_operand = 16;  // bytes
   const PoolNest& nest = layer.nest();
@@ -46,7 +46,7 @@ int64_t registers_of_tap(const Layer& layer, const ChannelsLastOwn& schedule) {
   return of_value + apart;
 }
 
-// What the first state takes beside the others when it is finished.
+// Registers that finishing the first state takes beside the other states.
 int64_t registers_of_result(const Layer& layer) {
   constexpr int64_t of_conversion = 5;
   const PoolNest& nest = layer.nest();

@@ -97,7 +97,7 @@ class RowPasses {
     if (iv != no_value) b_.end_loop();
   }
 
-  // What a row of the group has in scratch memory.
+  // Scratch memory of one row of the group.
   struct Line {
     Value row = no_value;  // a loop's counter; no_value: the only one
     Address columns, held;
@@ -248,7 +248,7 @@ class RowPasses {
                                   [&](Value earlier, Value later) { return join(earlier, later); });
   }
 
-  // What is held where the first windows end.
+  // The values that are held where the first windows end.
   Values held_before(const RowSegment& segment, const Line& line) {
     if (!segment.trailing) return {};
     Values held(segment.trailing->held(), nothing_);
@@ -303,7 +303,7 @@ Result<void> check(const Layer& rows, const RowPassesSchedule& schedule,
   return {};
 }
 
-// What can be said before the rows are cut.
+// Checks that need no cut of the rows.
 Result<void> suit_rows(const Layer& rows) {
   if (can_take_rows(rows.nest(), rows.facts(row_passes_lanes))) return {};
   return unsupported(

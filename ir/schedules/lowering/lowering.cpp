@@ -24,7 +24,7 @@ bool DimPlan::is_usual(const PoolNest& nest, const Run& run) const {
 
 namespace {
 
-// What each window of the forward pass is divided by, as far as this dimension goes.
+// The divisor of each window of the forward pass, as far as this dimension goes.
 void list_divisors(const PoolNest& nest, const NestDim& dim, DimPlan& plan) {
   if (nest.divisor_override) return;
   const NestDim forward = forward_of(dim);

@@ -85,7 +85,7 @@ struct Lanes {
       divisor_taps;  // per lane, of the dimension that the lanes run along; 1 if that is the channel
   std::vector<int64_t> empty;  // 1 where the lane's window has no tap along that dimension; empty: nowhere
   bool are_columns = false;    // neighbours along the innermost dimension, not channels
-  // What the lanes' dimension adds to an index: for lane 0, and for each lane after it.
+  // The share of the lanes' dimension in an index: for lane 0, and for each lane after it.
   // ramp_unit: what each number of the ramp is multiplied by, a word of the size; no_value: 1.
   Value origin = no_value;
   std::vector<int64_t> ramp;  // empty: nothing
@@ -273,10 +273,10 @@ class Lowering {
   void store(const Cursor& cursor, const State& state, const Lanes& lanes);
 
   const IndexRule& index_rule() const { return rule_; }
-  // What an index adds from channel to channel, and from column to column.
+  // The step of an index from channel to channel, and from column to column.
   Step channel_weight();
   Step column_weight();
-  // What an index adds from tap to tap along a dimension.
+  // The step of an index from tap to tap along a dimension.
   int64_t index_step(size_t dim) const;
 
  private:
@@ -339,7 +339,7 @@ class Lowering {
   void store_indices(const Cursor& cursor, Value winner, const Lanes& lanes);
   Value index_of_lane_zero(const Cursor& cursor, const Lanes& lanes);
   Value any_tap(const Cursor& cursor);
-  // What an index adds for each position along a dimension.
+  // The step of an index from position to position along a dimension.
   Value index_weight(size_t dim);
   // True if the offsets of taps count in the plane of the stand-ins.
   bool counts_in_stand_ins() const { return count_in_stand_ins(nest_); }

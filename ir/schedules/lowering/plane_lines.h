@@ -23,7 +23,7 @@ namespace pooljit::ir {
 
 class PlaneLines {
  public:
-  // What scratch memory has room for: a vector each.
+  // Slots of scratch memory: a vector each.
   static constexpr int64_t most_lines = 128;  // of a plane
   static constexpr int64_t most_parts = 16;   // of a row
   // True if code for all sizes has planes by lines beside the usual tiles. The words of a size say which of

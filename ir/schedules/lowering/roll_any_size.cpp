@@ -8,7 +8,7 @@ namespace {
 // Positions that a loop goes over, so many in an iteration.
 class Places {
  public:
-  // What the step is multiplied by is computed here, before the loop.
+  // The factor of the step is computed here, before the loop.
   Places(Builder& builder, Address first, const Step& step, int64_t iteration)
       : b_(builder), first_(std::move(first)), step_(step), iteration_(iteration) {
     if (step.word == no_value) return;

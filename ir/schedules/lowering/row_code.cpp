@@ -110,7 +110,7 @@ Cursor RowCode::at_tile(const Cursor& cursor, const TileLoop& tiles, const Tile&
   return at;
 }
 
-// What is left of a loop after so many iterations.
+// The rest of a loop after so many iterations.
 TileLoop RowCode::behind(TileLoop tiles, int64_t iterations) {
   for (Tile& tile : tiles.tiles) tile.begin += iterations * tiles.outputs;
   tiles.count -= iterations;
@@ -143,7 +143,7 @@ void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps,
   });
 }
 
-// What a tile stores, vector by vector.
+// The results of a tile, vector by vector.
 std::vector<Lanes> RowCode::vectors_of(const Tile& tile) const {
   const int lanes = std::min(tile.lanes, schedule_.lanes);
   std::vector<Lanes> vectors;
@@ -368,7 +368,7 @@ Lanes RowCode::stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, co
   return lanes;
 }
 
-// What the columns add to the indices: the origins of their windows, or backward they themselves.
+// The columns' share in the indices: the origins of their windows, or backward they themselves.
 void RowCode::place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv,
                             const TileLoop& loop) {
   const int64_t weight = low_.index_rule().dims[outer_];

@@ -66,7 +66,7 @@ class RowCode {
   struct ColumnsOfSize {
     Value masked_begin, masked_end, whole_begin, whole_end, stored_end;
   };
-  // What a tile does not see inside the image. narrow: masked, and its outputs are all of a row.
+  // How a tile meets the image's border. narrow: masked, and its outputs are all of a row.
   enum class Border : uint8_t { none, masked, single, narrow };
   void read_size();
   Value tiles(int lanes, SizeLayout::TileField field);

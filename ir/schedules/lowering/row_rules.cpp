@@ -170,7 +170,7 @@ bool RowRules::has_many_borders(const NestDim& row) {
 bool RowRules::suits_any_size() const {
   const bool is_shared = schedule_.rows_together > 1 || schedule_.vectors_side_by_side > 1;
   const bool masks_indices = schedule_.tail == Tail::mask && nest_.indices && !nest_.is_backward();
-  // What is left of a row of whole pixels is no single output.
+  // The remainder of a row of whole pixels is no single output.
   const bool leaves_pixels = dim_.kind == DimKind::pixels &&
                              (schedule_.tail != Tail::mask || outputs_of_tile(dim_, schedule_.lanes) == 0 ||
                               (nest_.divides_by_taps() && !counts_lanes(nest_)));

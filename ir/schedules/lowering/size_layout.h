@@ -117,7 +117,7 @@ class SizeLayout {
   int of_dim(size_t dim, DimField field) const {
     return batch(views_) + static_cast<int>(dim) * dim_fields + field;
   }
-  // What an index adds for each batch.
+  // The step of an index from batch to batch.
   int index_batch() const { return of_dim(static_cast<size_t>(rank_), runs); }
   // ... and for each channel.
   int index_channel() const { return index_batch() + 1; }

@@ -150,7 +150,7 @@ void Lowering::store_first(const Address& to, Value value, int64_t count) {
   }
 }
 
-// What a view repeats along the lanes is loaded once; lanes that are not stored are 0.
+// An element that a view repeats along the lanes is loaded once; lanes that are not stored are 0.
 Value Lowering::load_operand(const Address& address, const View& view, const Lanes& lanes) {
   const Type type = Type::vec(view.dtype, lanes.count);
   const Step step = lane_step(view, lanes);

@@ -43,7 +43,7 @@ int64_t ColumnWindows::vectors_at(int64_t length) const {
 
 int64_t ColumnWindows::vectors() const { return vectors_at(1); }
 
-// `lanes` positions from there on. What lies behind the level's last vector is anything: lanes of another
+// `lanes` positions from there on. Behind the level's last vector is anything: lanes of another
 // vector keep the shuffle a plain move.
 Value ColumnWindows::from(Builder& builder, const std::vector<Value>& level, int64_t position) const {
   const auto first = static_cast<size_t>(position / lanes_);

@@ -19,7 +19,7 @@ class ColumnWindows {
   ColumnWindows(int lanes, int64_t outputs, int64_t kernel, int64_t dilation, bool idempotent);
 
   // Vectors of `lanes` columns to load; column 0 is the first window's first. The last vector may stretch
-  // past the last column of any window. What is there is not used.
+  // past the last column of any window. These are not used.
   int64_t vectors() const;
   // Combinations, each with a shuffle at most.
   int64_t steps() const { return steps_; }
