@@ -22,7 +22,7 @@ constexpr std::string_view names[] = {
 #undef STEP
 };
 
-Broken read_step(const Term& term, ir::EpilogueStep& step) {
+Broken read_step(const ListTerm& term, ir::EpilogueStep& step) {
   const auto row = std::ranges::find(ir::step_table, term.name.text, &ir::StepInfo::text);
   if (row == ir::step_table.end()) {
     const std::string_view near = nearest(term.name.text, std::begin(names), std::end(names));
@@ -39,7 +39,7 @@ Broken read_step(const Term& term, ir::EpilogueStep& step) {
         .value();
   };
   size_t numbers = 0;
-  for (const Term::Argument& argument : term.arguments) {
+  for (const ListTerm::Argument& argument : term.arguments) {
     if (argument.word.text.empty()) {
       if (numbers == row->numbers) return wrong();
       step.numbers[numbers++] = argument.number;
@@ -96,7 +96,7 @@ Broken read_epilogue(const Value& value, std::vector<ir::EpilogueStep>& steps) {
     return wrong_kind(value, "a list of steps like [relu, clamp(0,6)]");
   steps.clear();
   if (is_empty) return std::nullopt;
-  for (const Term& term : terms_of(value)) {
+  for (const ListTerm& term : terms_of(value)) {
     ir::EpilogueStep& step = steps.emplace_back();
     if (auto error = read_step(term, step)) return error;
   }

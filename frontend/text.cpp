@@ -34,12 +34,12 @@ class Parser {
   explicit Parser(std::string_view text, Forms forms = Forms::call, size_t origin = 0)
       : text_(text), forms_(forms), origin_(origin) {}
 
-  std::optional<ir::Error> parse(Call& call) {
+  std::optional<ir::Error> parse(ParsedCall& call) {
     read_call(call);
     return std::move(error_);
   }
 
-  std::optional<ir::Error> parse(Call& call, std::vector<Call>& members) {
+  std::optional<ir::Error> parse(ParsedCall& call, std::vector<ParsedCall>& members) {
     read_pools(call, members);
     return std::move(error_);
   }
@@ -50,7 +50,7 @@ class Parser {
   }
 
  private:
-  bool read_call(Call& call) {
+  bool read_call(ParsedCall& call) {
     if (!read_word(call.name, "an operator") || !expect('(')) return false;
     if (forms_ == Forms::call_or_module && !tensor_follows())
       if (!read_arguments(call) || !expect('(')) return false;
@@ -60,12 +60,12 @@ class Parser {
     return expect(')') && read_end();
   }
 
-  bool read_pools(Call& call, std::vector<Call>& members) {
+  bool read_pools(ParsedCall& call, std::vector<ParsedCall>& members) {
     if (!read_word(call.name, "an operator") || !expect('(') || !read_tensor(call)) return false;
     while (accept(',')) {
       if (follows_word('(')) {
         if (members.size() == most_calls) return fail("too many members at");
-        Call& member = members.emplace_back();
+        ParsedCall& member = members.emplace_back();
         member.dtype = call.dtype, member.dims = call.dims, member.layout = call.layout;
         member.letters = call.letters;
         if (!read_word(member.name, "an operator") || !expect('(') || !read_arguments(member)) return false;
@@ -76,13 +76,13 @@ class Parser {
     return expect(')') && read_end();
   }
 
-  bool read_tensor(Call& call) {
+  bool read_tensor(ParsedCall& call) {
     if (!read_word(call.dtype, "a dtype") || !expect('[') || !read_shape(call)) return false;
     return !accept(':') || read_word(call.layout, "a layout");
   }
 
   // The rest of a list of arguments, after its opening bracket.
-  bool read_arguments(Call& call) {
+  bool read_arguments(ParsedCall& call) {
     if (accept(')')) return true;
     do {
       if (!read_argument(call)) return false;
@@ -104,7 +104,7 @@ class Parser {
     return end != text_.end() && *end == c;
   }
 
-  bool read_argument(Call& call) {
+  bool read_argument(ParsedCall& call) {
     Argument argument;
     if (!read_argument(argument)) return false;
     return push(call.arguments, argument) || fail("too many arguments at");
@@ -199,7 +199,7 @@ class Parser {
   // The rest of a list of terms, after its opening bracket.
   bool read_terms(Terms& terms, char close) {
     while (!accept(close)) {
-      Term term;
+      ListTerm term;
       if (!read_word(term.name, "a word")) return false;
       if (accept('(') && !read_term_arguments(term)) return false;
       if (!push(terms, term)) return fail("a list this long is never right, at");
@@ -209,17 +209,17 @@ class Parser {
     return true;
   }
 
-  bool read_term_arguments(Term& term) {
+  bool read_term_arguments(ListTerm& term) {
     if (accept(')')) return true;
     do {
-      Term::Argument argument;
+      ListTerm::Argument argument;
       if (!read_term_argument(argument)) return false;
       if (!push(term.arguments, argument)) return fail("too many arguments at");
     } while (accept(','));
     return expect(')');
   }
 
-  bool read_term_argument(Term::Argument& argument) {
+  bool read_term_argument(ListTerm::Argument& argument) {
     skip_blanks();
     const bool is_negative = next_ < text_.size() && text_[next_] == '-';
     const std::string_view size = text_.substr(std::min(next_ + (is_negative ? 1 : 0), text_.size()));
@@ -240,7 +240,7 @@ class Parser {
   }
 
   // The rest of a tensor's dims, after their opening bracket.
-  bool read_shape(Call& call) {
+  bool read_shape(ParsedCall& call) {
     while (!accept(']')) {
       Word letter;
       if (!(letter_follows() ? read_word(letter, "a letter") : read_integer(call.dims))) return false;
@@ -347,12 +347,13 @@ bool abbreviates(std::string_view word, std::string_view candidate) {
 
 }  // namespace
 
-std::optional<ir::Error> parse_call(std::string_view text, Call& call, Forms forms) {
+std::optional<ir::Error> parse_call(std::string_view text, ParsedCall& call, Forms forms) {
   if (text.size() > longest_text) return broke(Rule::length, "got {}", text.size());
   return Parser(text, forms).parse(call);
 }
 
-std::optional<ir::Error> parse_pools(std::string_view text, Call& call, std::vector<Call>& members) {
+std::optional<ir::Error> parse_pools(std::string_view text, ParsedCall& call,
+                                     std::vector<ParsedCall>& members) {
   if (text.size() > longest_text) return broke(Rule::length, "got {}", text.size());
   return Parser(text).parse(call, members);
 }

@@ -1,6 +1,6 @@
 // The syntax that the call-like spellings share: OP(DTYPE[DIMS]:LAYOUT, VALUE, KEYWORD=VALUE, ...), and, for
 // dialects with modules, OP(VALUE, ...)(DTYPE[DIMS], ...). Knows no operator and no keyword; a dialect gives
-// them meaning. Nothing is copied: words point into the text, which must outlive the Call.
+// them meaning. Nothing is copied: words point into the text, which must outlive the ParsedCall.
 //
 //   call     = word "(" tensor {"," argument} ")"
 //   pools    = word "(" tensor {"," (argument | word "(" [argument {"," argument}] ")")} ")"
@@ -66,7 +66,7 @@ struct Value {
 
 // An item of a list that is no list of integers: a word, with arguments that are numbers (inf is one) or
 // words.
-struct Term {
+struct ListTerm {
   struct Argument {
     Word word;  // empty: a number
     double number = 0;
@@ -74,7 +74,7 @@ struct Term {
   Word name;
   FixedList<Argument, 4> arguments;
 };
-using Terms = FixedList<Term, 8>;
+using Terms = FixedList<ListTerm, 8>;
 
 struct Argument {
   Word keyword;  // empty if positional
@@ -83,7 +83,7 @@ struct Argument {
 
 inline constexpr size_t most_arguments = 32;  // of one call: dialects have fewer keywords
 
-struct Call {
+struct ParsedCall {
   Word name;
   Word dtype;
   Integers dims;
@@ -95,10 +95,11 @@ struct Call {
 enum class Forms : uint8_t { call, call_or_module };
 
 // Fills `call`, which must be new. The error, if there is one, is spec.length, spec.syntax or spec.number.
-std::optional<ir::Error> parse_call(std::string_view text, Call& call, Forms forms = Forms::call);
+std::optional<ir::Error> parse_call(std::string_view text, ParsedCall& call, Forms forms = Forms::call);
 
 // The same of a call of calls: `members` have the tensor of `call`.
-std::optional<ir::Error> parse_pools(std::string_view text, Call& call, std::vector<Call>& members);
+std::optional<ir::Error> parse_pools(std::string_view text, ParsedCall& call,
+                                     std::vector<ParsedCall>& members);
 
 // The terms of a parsed value of kind terms.
 Terms terms_of(const Value& value);

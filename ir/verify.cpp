@@ -24,7 +24,7 @@ constexpr VerifyRule rule_table[] = {
 #undef VERIFY_RULE
 };
 
-Maybe broken(Rule rule, std::string message) { return Violation{rule, std::move(message)}; }
+Maybe broken(ProgramRule rule, std::string message) { return Violation{rule, std::move(message)}; }
 
 bool is_identifier(const std::string& name) {
   const auto belongs = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
@@ -56,20 +56,20 @@ Maybe check_head(const Program& program) {
     const Param& param = program.params[i];
     const auto first = std::find(program.params.begin(), program.params.end(), param);
     if (first != program.params.begin() + static_cast<std::ptrdiff_t>(i))
-      return broken(Rule::params, fmt::format("slot {} asks for what another does", i));
+      return broken(ProgramRule::params, fmt::format("slot {} asks for what another does", i));
     if (param.number < 0 || static_cast<size_t>(param.number) >= numbers_of(param.role, program))
-      return broken(Rule::params, fmt::format("there is no {} {}", text(param.role), param.number));
+      return broken(ProgramRule::params, fmt::format("there is no {} {}", text(param.role), param.number));
   }
   if (program.scratch_bytes < 0 || program.scratch_bytes > most_scratch_bytes ||
       program.scratch_bytes % scratch_alignment != 0)
-    return broken(Rule::params, fmt::format("scratch memory of {} bytes", program.scratch_bytes));
+    return broken(ProgramRule::params, fmt::format("scratch memory of {} bytes", program.scratch_bytes));
   for (const TaskDim& task : program.tasks) {
     const auto is_same = [&](const TaskDim& other) { return other.name == task.name; };
     if (!is_identifier(task.name) || std::count_if(program.tasks.begin(), program.tasks.end(), is_same) != 1)
-      return broken(Rule::tasks, fmt::format("\"{}\" is not a name of its own", task.name));
+      return broken(ProgramRule::tasks, fmt::format("\"{}\" is not a name of its own", task.name));
     if (task.extent < 0 && task.extent != TaskDim::batch_extent && task.extent != TaskDim::size_extent &&
         task.extent != TaskDim::size_outputs)
-      return broken(Rule::tasks, fmt::format("{} has extent {}", task.name, task.extent));
+      return broken(ProgramRule::tasks, fmt::format("{} has extent {}", task.name, task.extent));
   }
   return {};
 }
@@ -94,9 +94,9 @@ class Verifier {
   }
 
   Maybe finish() const {
-    if (program_.insts.empty()) return broken(Rule::ret, "there is no ret");
+    if (program_.insts.empty()) return broken(ProgramRule::ret, "there is no ret");
     for (size_t i = 0; i < seen_.size(); ++i)
-      if (seen_[i] == Seen::never) return broken(Rule::ssa, fmt::format("%{} is never defined", i));
+      if (seen_[i] == Seen::never) return broken(ProgramRule::ssa, fmt::format("%{} is never defined", i));
     return {};
   }
 
@@ -114,19 +114,20 @@ class Verifier {
   Maybe check_counts(const Inst& inst) {
     const OpRule& op = rule(inst.op);
     if (!op.takes(inst.args.size()) || (inst.op == Op::load && inst.args.size() == 1))
-      return broken(Rule::operands, fmt::format("{} operands", inst.args.size()));
+      return broken(ProgramRule::operands, fmt::format("{} operands", inst.args.size()));
     const bool is_loop = inst.op == Op::loop || inst.op == Op::end;
     const size_t wanted = is_loop ? inst.args.size() : op.results.size();
     if (inst.results.size() != wanted)
-      return broken(Rule::operands, fmt::format("{} results instead of {}", inst.results.size(), wanted));
+      return broken(ProgramRule::operands,
+                    fmt::format("{} results instead of {}", inst.results.size(), wanted));
     return {};
   }
 
   Maybe check_use(Value value) {
     if (!exists(value) || seen(value) == Seen::never)
-      return broken(Rule::ssa, fmt::format("%{} is used before it is defined", value));
+      return broken(ProgramRule::ssa, fmt::format("%{} is used before it is defined", value));
     if (seen(value) == Seen::gone)
-      return broken(Rule::ssa, fmt::format("%{} belongs to a loop that has ended", value));
+      return broken(ProgramRule::ssa, fmt::format("%{} belongs to a loop that has ended", value));
     return {};
   }
 
@@ -144,18 +145,18 @@ class Verifier {
   Maybe check_loop(const Inst& inst) {
     if (inst.op == Op::loop) open_.push_back({&inst, {}});
     if ((inst.op == Op::ret) != is_last_)
-      return broken(Rule::ret, is_last_ ? "the last instruction is not ret" : "a ret before the end");
-    if (is_last_ && !open_.empty()) return broken(Rule::loop, "a loop has no end");
+      return broken(ProgramRule::ret, is_last_ ? "the last instruction is not ret" : "a ret before the end");
+    if (is_last_ && !open_.empty()) return broken(ProgramRule::loop, "a loop has no end");
     if (inst.op != Op::end) return {};
-    if (open_.empty()) return broken(Rule::loop, "there is no loop to end");
+    if (open_.empty()) return broken(ProgramRule::loop, "there is no loop to end");
     const Inst& begin = *open_.back().begin;
     if (inst.args.size() + 1 != begin.results.size())
-      return broken(Rule::loop, fmt::format("{} values for {} that are carried", inst.args.size(),
-                                            begin.results.size() - 1));
+      return broken(ProgramRule::loop, fmt::format("{} values for {} that are carried", inst.args.size(),
+                                                   begin.results.size() - 1));
     for (size_t i = 0; i < inst.args.size(); ++i)
       for (Value value : {inst.args[i], inst.results[i]})
         if (exists(value) && program_.type(value) != program_.type(begin.results[i + 1]))
-          return broken(Rule::loop,
+          return broken(ProgramRule::loop,
                         fmt::format("%{} is {}, the carried value {}", value, print(program_.type(value)),
                                     print(program_.type(begin.results[i + 1]))));
     ended_ = open_.back();
@@ -166,8 +167,9 @@ class Verifier {
 
   Maybe define(const Inst& inst) {
     for (Value result : inst.results) {
-      if (!exists(result)) return broken(Rule::ssa, fmt::format("%{} has no type", result));
-      if (seen(result) != Seen::never) return broken(Rule::ssa, fmt::format("%{} is defined twice", result));
+      if (!exists(result)) return broken(ProgramRule::ssa, fmt::format("%{} has no type", result));
+      if (seen(result) != Seen::never)
+        return broken(ProgramRule::ssa, fmt::format("%{} is defined twice", result));
       seen(result) = Seen::visible;
       if (!open_.empty()) open_.back().defined.push_back(result);
     }
@@ -178,8 +180,8 @@ class Verifier {
     if (inst.op == Op::loop)
       for (size_t i = 1; i < inst.args.size(); ++i)
         if (program_.type(inst.args[i]) != program_.type(inst.results[i]))
-          return broken(Rule::loop, fmt::format("%{} is carried as {}", inst.args[i],
-                                                print(program_.type(inst.results[i]))));
+          return broken(ProgramRule::loop, fmt::format("%{} is carried as {}", inst.args[i],
+                                                       print(program_.type(inst.results[i]))));
     if (auto found = check_types(program_, inst)) return found;
     return check_attributes(program_, inst);
   }
@@ -188,18 +190,20 @@ class Verifier {
     if (!rule(inst.op).has_address) return {};
     const Address& address = inst.addr;
     if (program_.type(address.base).kind != Type::Kind::ptr)
-      return broken(Rule::address, fmt::format("the base is {}", print(program_.type(address.base))));
+      return broken(ProgramRule::address, fmt::format("the base is {}", print(program_.type(address.base))));
     if (program_.stage != Stage::affine && address.offset != static_cast<int32_t>(address.offset))
-      return broken(Rule::address, fmt::format("the offset {} does not fit into 32 bits", address.offset));
+      return broken(ProgramRule::address,
+                    fmt::format("the offset {} does not fit into 32 bits", address.offset));
     if (program_.stage != Stage::affine && !address.terms.empty())
-      return broken(Rule::stage, "the address has terms");
+      return broken(ProgramRule::stage, "the address has terms");
     size_t depth = 0;  // where the next term's loop may be
     for (const Term& term : address.terms) {
       while (depth < open_.size() && open_[depth].begin->results[0] != term.iv) ++depth;
       if (depth++ == open_.size())
-        return broken(Rule::address,
+        return broken(ProgramRule::address,
                       fmt::format("%{} is no counter of an open loop inside of those before it", term.iv));
-      if (term.bytes == 0) return broken(Rule::address, fmt::format("%{} is multiplied by 0", term.iv));
+      if (term.bytes == 0)
+        return broken(ProgramRule::address, fmt::format("%{} is multiplied by 0", term.iv));
     }
     return {};
   }
@@ -215,8 +219,8 @@ class Verifier {
     for (size_t i = 0; i < inst.args.size(); ++i) {
       const int slot = slot_of(ended_.begin->results[i + 1]);
       if (slot_of(inst.args[i]) != slot)
-        return broken(Rule::pointer, fmt::format("%{} comes from slot {}, the carried pointer from {}",
-                                                 inst.args[i], slot_of(inst.args[i]), slot));
+        return broken(ProgramRule::pointer, fmt::format("%{} comes from slot {}, the carried pointer from {}",
+                                                        inst.args[i], slot_of(inst.args[i]), slot));
       slot_of(inst.results[i]) = slot;
     }
     return {};
@@ -234,13 +238,14 @@ class Verifier {
       if (!indices_are_) indices_are_ = inst.op;
       good = *indices_are_ == inst.op;
     }
-    return good ? Maybe() : broken(Rule::memory, fmt::format("{} of the {}", info(inst.op).text, text(role)));
+    return good ? Maybe()
+                : broken(ProgramRule::memory, fmt::format("{} of the {}", info(inst.op).text, text(role)));
   }
 
   Maybe check_legal(const Inst& inst) {
     if (program_.stage != Stage::legal) return {};
     auto why = why_not_legal(program_, inst);
-    return why ? broken(Rule::legal, std::move(*why)) : Maybe();
+    return why ? broken(ProgramRule::legal, std::move(*why)) : Maybe();
   }
 
   const Program& program_;

@@ -15,7 +15,7 @@ using Maybe = std::optional<Violation>;
 using Kind = Type::Kind;
 
 Maybe wrong_type(std::string_view what, const Type& type, std::string_view wanted) {
-  return Violation{Rule::type, fmt::format("{} is {}, not {}", what, print(type), wanted)};
+  return Violation{ProgramRule::type, fmt::format("{} is {}, not {}", what, print(type), wanted)};
 }
 
 // Where a row says T, these ops take masks as well as vectors.
@@ -83,8 +83,8 @@ Maybe check_cvt(DType from, DType to, bool saturate) {
   else
     good = from_bits != to_bits && (!saturate || to_bits < from_bits);
   if (good) return {};
-  return Violation{Rule::cvt, fmt::format("there is no conversion from {} to {}{}", info(from).text,
-                                          info(to).text, saturate ? " that saturates" : "")};
+  return Violation{ProgramRule::cvt, fmt::format("there is no conversion from {} to {}{}", info(from).text,
+                                                 info(to).text, saturate ? " that saturates" : "")};
 }
 
 // Halves may be moved about and converted.
@@ -95,7 +95,7 @@ Maybe check_halves(const Program& program, const Inst& inst) {
   for (size_t i = 0; computes && i < inst.args.size(); ++i) {
     const Type& type = program.type(inst.args[i]);
     if (type.kind == Kind::vec && is_half(type.dtype))
-      return Violation{Rule::half, fmt::format("operand %{} is {}", inst.args[i], print(type))};
+      return Violation{ProgramRule::half, fmt::format("operand %{} is {}", inst.args[i], print(type))};
   }
   return {};
 }
@@ -134,10 +134,10 @@ Maybe check_lanes(Isa isa, const Type& type) {
   const bool good = type.lanes > 0 && std::has_single_bit(static_cast<unsigned>(type.lanes)) &&
                     type.lanes <= info(isa).vector_bytes / bytes(type.dtype);
   if (good) return {};
-  return Violation{Rule::lanes, fmt::format("{} on {}", print(type), info(isa).text)};
+  return Violation{ProgramRule::lanes, fmt::format("{} on {}", print(type), info(isa).text)};
 }
 
-Maybe bad_data(std::string message) { return Violation{Rule::data, std::move(message)}; }
+Maybe bad_data(std::string message) { return Violation{ProgramRule::data, std::move(message)}; }
 
 Maybe check_data(const Program& program, const Inst& inst) {
   const Type& type = program.type(inst.results[0]);
@@ -161,7 +161,7 @@ Maybe check_immediate(const Program& program, const Inst& inst, Attribute attrib
   const int64_t end = attribute == Attribute::slot ? std::ssize(program.params)
                                                    : info(program.type(inst.results[0]).dtype).bits;
   if (inst.imm >= 0 && inst.imm < end) return {};
-  return Violation{Rule::immediate, fmt::format("{} is not from 0 to {}", inst.imm, end - 1)};
+  return Violation{ProgramRule::immediate, fmt::format("{} is not from 0 to {}", inst.imm, end - 1)};
 }
 
 }  // namespace
@@ -190,7 +190,7 @@ std::optional<Violation> check_attributes(const Program& program, const Inst& in
   const bool has_imm = op.attribute == Attribute::slot || op.attribute == Attribute::integer ||
                        op.attribute == Attribute::bits;
   const auto unused = [](std::string_view field) {
-    return Violation{Rule::attribute, fmt::format("the op does not use its {}", field)};
+    return Violation{ProgramRule::attribute, fmt::format("the op does not use its {}", field)};
   };
   if (!op.has_address && inst.addr != Address{}) return unused("address");
   if (!has_imm && inst.imm != 0) return unused("immediate");

@@ -8,14 +8,14 @@
 
 namespace pooljit::ir {
 
-enum class Rule : uint8_t {
+enum class ProgramRule : uint8_t {
 #define VERIFY_RULE(rule, prose) rule,
 #include "ir/verify.def"
 #undef VERIFY_RULE
 };
 
 struct Violation {
-  Rule rule;
+  ProgramRule rule;
   std::string message;
 };
 

@@ -75,7 +75,7 @@ bool is_branch(const Instruction& i) {
   return i.info.meta.category == ZYDIS_CATEGORY_COND_BR || i.info.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
 }
 
-Instruction MachineCode::decode(size_t offset) const {
+Instruction DecodedCode::decode(size_t offset) const {
   Instruction instruction;
   instruction.offset = offset;
   ZydisDecoder decoder;
@@ -87,7 +87,7 @@ Instruction MachineCode::decode(size_t offset) const {
   return instruction;
 }
 
-size_t MachineCode::target(const Instruction& branch) const {
+size_t DecodedCode::target(const Instruction& branch) const {
   const ZydisDecodedOperand& to = branch.operands[0];
   if (to.type != ZYDIS_OPERAND_TYPE_IMMEDIATE || !to.imm.is_relative)
     throw Refused{branch.offset, "an indirect branch"};
@@ -96,14 +96,14 @@ size_t MachineCode::target(const Instruction& branch) const {
   return static_cast<size_t>(offset);
 }
 
-std::vector<size_t> MachineCode::successors(const Instruction& i) const {
+std::vector<size_t> DecodedCode::successors(const Instruction& i) const {
   if (i.info.meta.category == ZYDIS_CATEGORY_RET) return {};
   if (!is_branch(i)) return {i.end()};
   if (i.info.meta.category == ZYDIS_CATEGORY_UNCOND_BR) return {target(i)};
   return {i.end(), target(i)};
 }
 
-void MachineCode::take(size_t offset) {
+void DecodedCode::take(size_t offset) {
   const Instruction i = decode(offset);
   const auto category = i.info.meta.category;
   if (category == ZYDIS_CATEGORY_CALL || category == ZYDIS_CATEGORY_SYSCALL ||
@@ -123,7 +123,7 @@ void MachineCode::take(size_t offset) {
   instructions_.emplace(offset, i);
 }
 
-MachineCode::MachineCode(const CodeBlob& blob)
+DecodedCode::DecodedCode(const CodeBlob& blob)
     : code_(blob.code),
       isa_(blob.isa),
       entry_(static_cast<size_t>(reinterpret_cast<const uint8_t*>(blob.entry) - blob.code.data())) {

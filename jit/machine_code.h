@@ -52,10 +52,10 @@ bool may_keep(const ZydisDecodedOperand& operand);
 bool is_memory(const ZydisDecodedOperand& operand);
 bool is_branch(const Instruction& instruction);
 
-class MachineCode {
+class DecodedCode {
  public:
   // Throws Refused.
-  explicit MachineCode(const CodeBlob& blob);
+  explicit DecodedCode(const CodeBlob& blob);
 
   const std::map<size_t, Instruction>& instructions() const { return instructions_; }
   size_t entry() const { return entry_; }

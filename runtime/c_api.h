@@ -24,7 +24,7 @@ struct pooljit_spec {
   std::shared_ptr<const pooljit::runtime::CheckedSpec> spec;
   // Made when they are first asked for.
   mutable std::once_flag layers_made;
-  mutable std::unique_ptr<const pooljit::runtime::Layers> layers;
+  mutable std::unique_ptr<const pooljit::runtime::PoolsStruct> layers;
 };
 
 namespace pooljit::c_api {

@@ -159,10 +159,10 @@ int pooljit_kernel_info(const pooljit_kernel* kernel, pooljit_info* info) {
 
 namespace {
 
-const pooljit::runtime::Layers& layers_of(const pooljit_spec& object) {
+const pooljit::runtime::PoolsStruct& layers_of(const pooljit_spec& object) {
   const pooljit::jit::HoldForks hold;  // what a child finds half made stays so
   std::call_once(object.layers_made, [&] {
-    object.layers = std::make_unique<const pooljit::runtime::Layers>(object.spec->spec());
+    object.layers = std::make_unique<const pooljit::runtime::PoolsStruct>(object.spec->spec());
   });
   return *object.layers;
 }

@@ -85,7 +85,7 @@ void forget_sizes(const std::vector<int64_t>& known, bool has_strides, pooljit_t
     tensor.strides[0] = 0;  // to an image that would follow
 }
 
-Layer::Layer(const PoolSpec& spec)
+LayerStruct::LayerStruct(const PoolSpec& spec)
     : text_(print(spec)), other_(other_keywords(spec)), nest_(make_nest(spec)) {
   layer_.size = sizeof layer_;
   layer_.spec = text_.c_str();
@@ -120,7 +120,7 @@ Layer::Layer(const PoolSpec& spec)
   add_options(spec, layer_);
 }
 
-Layers::Layers(const PoolSpec& spec) {
+PoolsStruct::PoolsStruct(const PoolSpec& spec) {
   const auto add = [&](const PoolSpec& pool) { members_.push_back(*layers_.emplace_back(pool).get()); };
   std::ranges::for_each(pools_of(spec), add);
   pools_.size = sizeof pools_;

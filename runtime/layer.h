@@ -12,11 +12,11 @@
 namespace pooljit::runtime {
 
 // The struct of a spec, and the texts that it points to.
-class Layer {
+class LayerStruct {
  public:
-  explicit Layer(const frontend::PoolSpec& spec);
-  Layer(const Layer&) = delete;
-  Layer& operator=(const Layer&) = delete;
+  explicit LayerStruct(const frontend::PoolSpec& spec);
+  LayerStruct(const LayerStruct&) = delete;
+  LayerStruct& operator=(const LayerStruct&) = delete;
 
   const pooljit_layer* get() const { return &layer_; }
   const ir::PoolNest& nest() const { return nest_; }
@@ -28,16 +28,16 @@ class Layer {
 };
 
 // The same of several pools, each a layer of its own.
-class Layers {
+class PoolsStruct {
  public:
-  explicit Layers(const frontend::PoolSpec& spec);
-  Layers(const Layers&) = delete;
-  Layers& operator=(const Layers&) = delete;
+  explicit PoolsStruct(const frontend::PoolSpec& spec);
+  PoolsStruct(const PoolsStruct&) = delete;
+  PoolsStruct& operator=(const PoolsStruct&) = delete;
 
   const pooljit_pools* get() const { return &pools_; }
 
  private:
-  std::deque<Layer> layers_;
+  std::deque<LayerStruct> layers_;
   std::vector<pooljit_layer> members_;
   pooljit_pools pools_ = {};
 };

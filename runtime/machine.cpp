@@ -63,9 +63,9 @@ std::string_view forced_name() {
   return name ? name : "";
 }
 
-Machine find_this_machine() {
+ThisMachine find_this_machine() {
   const CpuId id = cpu_id();
-  Machine found{cpu_name(id), {}, {}, {}};
+  ThisMachine found{cpu_name(id), {}, {}, {}};
   if (const auto forced = ir::find_machine(forced_name())) {
     found.row = *forced;
     found.caches_source = "POOLJIT_MACHINE";
@@ -80,8 +80,8 @@ Machine find_this_machine() {
 
 }  // namespace
 
-const Machine& machine() {
-  static const Machine& found = *new Machine(find_this_machine());
+const ThisMachine& machine() {
+  static const ThisMachine& found = *new ThisMachine(find_this_machine());
   return found;
 }
 

@@ -9,7 +9,7 @@
 
 namespace pooljit::runtime {
 
-struct Machine {
+struct ThisMachine {
   std::string cpu;  // "AMD EPYC (AuthenticAMD 25.17.1)": the brand, and what tells models apart that share it
   // Of the first processor: as the system tells, else cpuid, else what is known of such a processor.
   ir::Caches caches;
@@ -19,7 +19,7 @@ struct Machine {
 // Asked of the processor and of /sys once. The environment variable POOLJIT_MACHINE=NAME, a text of
 // ir/machine.def, takes that row and its caches instead: for tests, and to see what another machine's default
 // would be.
-const Machine& machine();
+const ThisMachine& machine();
 
 // Fails with "runtime.machine" if POOLJIT_MACHINE names no row.
 ir::Result<void> check_machine();

@@ -84,7 +84,7 @@ T finished(const PlainPool& pool, typename Element<T>::Sum sum, int64_t divisor)
 }
 
 template <typename Rule, bool is_view, typename T>
-void extreme_of_plane(const PlainPool& pool, const Place& place, int64_t to, const T* input, T* output,
+void extreme_of_plane(const PlainPool& pool, const OutputTaps& place, int64_t to, const T* input, T* output,
                       int64_t* indices) {
   Compared<T> best = Rule::worst;
   if (indices == nullptr) {
@@ -105,7 +105,7 @@ void extreme_of_plane(const PlainPool& pool, const Place& place, int64_t to, con
 }
 
 template <bool is_view, typename T>
-void sum_of_plane(const PlainPool& pool, const Place& place, int64_t to, const T* input, T* output) {
+void sum_of_plane(const PlainPool& pool, const OutputTaps& place, int64_t to, const T* input, T* output) {
   with_addition<T>(pool, [&](const auto& add) {
     typename Element<T>::Sum sum = way_of(pool).start == Start::one;
     for_taps<is_view>(pool, place, [&](int64_t, int64_t from) { add(sum, input[from]); });
@@ -119,7 +119,7 @@ void channels_first(const PlainPool& pool, const T* input, T* output, int64_t* i
   const Way& way = way_of(pool);
   for (int64_t d = 0; d < pool.dims[0].output; ++d)
     for (int64_t h = 0; h < pool.dims[1].output; ++h) {
-      Place place = row_place(pool, d, h);
+      OutputTaps place = row_place(pool, d, h);
       for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w)) {
         const int64_t to = place.output * step;
         if (way.kind != Kind::extreme)
@@ -154,8 +154,8 @@ inline __attribute__((always_inline)) void for_channels(const PlainPool& pool, c
 }
 
 template <typename Rule, bool is_view, typename T>
-void extreme_of_block(const PlainPool& pool, const Place& place, const T* input, T* output, int64_t* indices,
-                      int64_t n) {
+void extreme_of_block(const PlainPool& pool, const OutputTaps& place, const T* input, T* output,
+                      int64_t* indices, int64_t n) {
   const int64_t step = written_steps(pool).channel;
   Compared<T> best[block];
   for (int64_t c = 0; c < n; ++c) best[c] = Rule::worst;
@@ -181,7 +181,7 @@ void extreme_of_block(const PlainPool& pool, const Place& place, const T* input,
 }
 
 template <bool is_view, typename T>
-void sum_of_block(const PlainPool& pool, const Place& place, const T* input, T* output, int64_t n) {
+void sum_of_block(const PlainPool& pool, const OutputTaps& place, const T* input, T* output, int64_t n) {
   with_addition<T>(pool, [&](const auto& add) {
     typename Element<T>::Sum sum[block];
     for (int64_t c = 0; c < n; ++c) sum[c] = way_of(pool).start == Start::one;
@@ -197,7 +197,7 @@ void sum_of_block(const PlainPool& pool, const Place& place, const T* input, T* 
 template <typename T, bool nan_wins, bool is_view>
 void channels_last_row(const PlainPool& pool, int64_t d, int64_t h, const T* input, T* output,
                        int64_t* indices) {
-  Place place = row_place(pool, d, h);
+  OutputTaps place = row_place(pool, d, h);
   const Steps steps = written_steps(pool);
   const Way& way = way_of(pool);
   for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w)) {

@@ -12,7 +12,7 @@ bool takes_images(const PlainPool& pool) { return pool.channels_last || pool.wri
 
 // Adds the gradients of one place, of `n` channels, to what is gathered in `sums`.
 template <typename T>
-void add_gradients(const PlainPool& pool, const Place& place, int64_t n, const T* gradient, int64_t from,
+void add_gradients(const PlainPool& pool, const OutputTaps& place, int64_t n, const T* gradient, int64_t from,
                    const int64_t* indices, typename Element<T>::Sum* sums, Steps written) {
   using Sum = typename Element<T>::Sum;
   const int64_t step = pool.from.channel;
@@ -53,7 +53,7 @@ void gradient_tasks(const PlainPool& pool, const T* gradient, const int64_t* ind
     for (int64_t i = 0; i < to; ++i) sums[i] = 0;
     for (int64_t d = 0; d < pool.dims[0].output; ++d)
       for (int64_t h = 0; h < pool.dims[1].output; ++h) {
-        Place place = row_place(pool, d, h);
+        OutputTaps place = row_place(pool, d, h);
         for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w))
           add_gradients(pool, place, n, gradient,
                         from + d * pool.from.dims[0] + h * pool.from.dims[1] + w * pool.from.dims[2], indices,

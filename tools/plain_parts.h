@@ -152,18 +152,18 @@ constexpr Way ways[] = {
 };
 inline const Way& way_of(const PlainPool& pool) { return ways[static_cast<int>(pool.reduction)]; }
 
-struct Place {  // one output position
+struct OutputTaps {  // one output position
   Taps taps[3];
   int64_t output;  // its number in the plane
 };
 
 // The first place of an output row; the next ones differ in the last dimension only.
-inline Place row_place(const PlainPool& pool, int64_t d, int64_t h) {
+inline OutputTaps row_place(const PlainPool& pool, int64_t d, int64_t h) {
   return {{taps_of(pool.dims[0], d), taps_of(pool.dims[1], h), taps_of(pool.dims[2], 0)},
           (d * pool.dims[1].output + h) * pool.dims[2].output};
 }
 
-inline void next_place(const PlainPool& pool, Place& place, int64_t w) {
+inline void next_place(const PlainPool& pool, OutputTaps& place, int64_t w) {
   place.taps[2] = taps_of(pool.dims[2], w);
   ++place.output;
 }
@@ -171,7 +171,7 @@ inline void next_place(const PlainPool& pool, Place& place, int64_t w) {
 // Calls body(position in the input plane, its place in the plane that is read) for each tap, the last
 // dimension innermost. The place is the position, or of a view the element.
 template <bool is_view, typename Body>
-inline __attribute__((always_inline)) void for_taps(const PlainPool& pool, const Place& place,
+inline __attribute__((always_inline)) void for_taps(const PlainPool& pool, const OutputTaps& place,
                                                     const Body& body) {
   const PlainDim(&dims)[3] = pool.dims;
   const Taps& columns = place.taps[2];

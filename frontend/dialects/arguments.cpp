@@ -49,7 +49,7 @@ bool is_elsewhere(std::string_view name, std::span<const std::string_view> names
 }
 
 // The letters of free dims stand where they belong: N, then none for C, then those of the rank.
-Broken check_letters(const Call& call, DimOrder order, size_t rank) {
+Broken check_letters(const ParsedCall& call, DimOrder order, size_t rank) {
   const size_t count = call.dims.size(), batch = count - rank - 1;
   const size_t first = order == DimOrder::channels_last ? batch : batch + 1;  // spatial
   for (size_t i = 0; i < count; ++i) {
@@ -69,7 +69,7 @@ bool is_dtype_elsewhere(std::string_view name) {
 
 }  // namespace
 
-Broken bind_arguments(const Call& call, const Parameters& parameters, Binding& binding) {
+Broken bind_arguments(const ParsedCall& call, const Parameters& parameters, Binding& binding) {
   bool is_positional = true;  // after a name no position is left
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     const auto& [word, value] = call.arguments[i];
@@ -113,7 +113,7 @@ Broken read_dtype(const Word& word, PoolSpec& spec) {
   return broke(Rule::dtype, word, suggestion(word.text, names));
 }
 
-Broken read_shape(const Call& call, DimOrder order, bool may_lack_batch, PoolSpec& spec) {
+Broken read_shape(const ParsedCall& call, DimOrder order, bool may_lack_batch, PoolSpec& spec) {
   const size_t rank = spec.dims.size(), count = call.dims.size();
   const bool is_batched = count == rank + 2;
   if (!is_batched && !(may_lack_batch && count == rank + 1))

@@ -24,7 +24,7 @@ struct Binding {
   FixedList<uint8_t, most_arguments> rows;
   uint32_t seen = 0;
 };
-Broken bind_arguments(const Call& call, const Parameters& parameters, Binding& binding);
+Broken bind_arguments(const ParsedCall& call, const Parameters& parameters, Binding& binding);
 
 bool is_none(const Value& value);
 
@@ -37,7 +37,7 @@ Broken read_dtype(const Word& word, PoolSpec& spec);
 
 // Batch (if `may_lack_batch`, only if there is one), channels and the extents of spec.dims, whose size is the
 // rank.
-Broken read_shape(const Call& call, DimOrder order, bool may_lack_batch, PoolSpec& spec);
+Broken read_shape(const ParsedCall& call, DimOrder order, bool may_lack_batch, PoolSpec& spec);
 
 Broken read_layout(const Word& word, PoolSpec& spec);
 

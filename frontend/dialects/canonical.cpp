@@ -13,7 +13,7 @@ ir::Result<PoolSpec> parse_canonical(std::string_view text) {
   const size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   if (constexpr std::string_view pools = "pools"; text.substr(begin).starts_with(pools))
     return read_pools(text);
-  Call call;
+  ParsedCall call;
   if (auto error = parse_call(text, call)) return tl::unexpected<ir::Error>(std::move(*error));
   return read_call(call, {.operators = operators()});
 }

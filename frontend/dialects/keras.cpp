@@ -16,13 +16,13 @@ namespace pooljit::frontend {
 
 namespace {
 
-struct Layer {
+struct KerasLayer {
   std::string_view prefix;  // before RANKD
   ir::Reduction reduction;
   bool is_global;
 };
 // The first row that suits a spec prints it.
-constexpr Layer layers[] = {
+constexpr KerasLayer layers[] = {
     {"MaxPooling", ir::Reduction::max, false},          {"MaxPool", ir::Reduction::max, false},
     {"AveragePooling", ir::Reduction::avg, false},      {"AvgPool", ir::Reduction::avg, false},
     {"GlobalMaxPooling", ir::Reduction::max, true},     {"GlobalMaxPool", ir::Reduction::max, true},
@@ -55,8 +55,8 @@ Broken read_any_case(const Value& value, std::span<const Choosable<T>> rows, T& 
 
 constexpr std::string_view prefixes[] = {"tf.", "keras.", "layers."};
 
-const Layer* find_layer(const Word& name, PoolSpec& spec) {
-  for (const Layer& layer : layers) {
+const KerasLayer* find_layer(const Word& name, PoolSpec& spec) {
+  for (const KerasLayer& layer : layers) {
     const size_t digit = layer.prefix.size();
     if (name.text.size() != digit + 2 || !name.text.starts_with(layer.prefix) || name.text[digit + 1] != 'D')
       continue;
@@ -95,12 +95,12 @@ struct Arguments {
   }
 };
 
-ir::Result<PoolSpec> read(const Call& call) {
+ir::Result<PoolSpec> read(const ParsedCall& call) {
   PoolSpec spec;
-  const Layer* layer = find_layer(call.name, spec);
+  const KerasLayer* layer = find_layer(call.name, spec);
   if (layer == nullptr) {
     std::vector<std::string> all;
-    for (const Layer& row : layers)
+    for (const KerasLayer& row : layers)
       for (size_t rank = 1; rank <= max_rank; ++rank) all.push_back(fmt::format("{}{}D", row.prefix, rank));
     return tl::unexpected(unknown_operator(call.name, std::vector<std::string_view>(all.begin(), all.end())));
   }
@@ -144,7 +144,7 @@ void print_window(Printer& out, const PoolSpec& spec) {
 }  // namespace
 
 ir::Result<PoolSpec> parse_keras(std::string_view text) {
-  Call call;
+  ParsedCall call;
   if (auto error = parse_call(text, call, Forms::call_or_module))
     return tl::unexpected<ir::Error>(std::move(*error));
   for (const std::string_view prefix : prefixes) drop_prefix(call.name, prefix);
@@ -154,7 +154,7 @@ ir::Result<PoolSpec> parse_keras(std::string_view text) {
 ir::Result<std::string> print_keras(const PoolSpec& spec) {
   const size_t rank = spec.dims.size();
   const bool is_first = spec.layout == Layout::nchw;
-  for (const Layer& layer : layers) {
+  for (const KerasLayer& layer : layers) {
     if (layer.reduction != spec.reduction || layer.is_global != spec.global ||
         spec.direction != ir::Direction::forward || is_adaptive(spec))
       continue;

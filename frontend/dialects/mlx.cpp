@@ -20,7 +20,7 @@ constexpr Operator modules[] = {
 }  // namespace
 
 ir::Result<PoolSpec> parse_mlx(std::string_view text) {
-  Call call;
+  ParsedCall call;
   if (auto error = parse_call(text, call, Forms::call_or_module))
     return tl::unexpected<ir::Error>(std::move(*error));
   for (const std::string_view prefix : {"mlx.", "nn."}) drop_prefix(call.name, prefix);

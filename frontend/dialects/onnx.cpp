@@ -173,7 +173,7 @@ Broken check_opset(const OnnxOperator& op, const Binding& binding, int64_t opset
   return onnx_opsets::check(op.name, given, opset);
 }
 
-ir::Result<PoolSpec> read(const Call& call) {
+ir::Result<PoolSpec> read(const ParsedCall& call) {
   const auto op = std::find_if(std::begin(operators_table), std::end(operators_table),
                                [&](const OnnxOperator& row) { return row.name == call.name.text; });
   if (op == std::end(operators_table)) {
@@ -245,7 +245,7 @@ void print_options(Printer& out, const OnnxOperator& op, const PoolSpec& spec) {
 }  // namespace
 
 ir::Result<PoolSpec> parse_onnx(std::string_view text) {
-  Call call;
+  ParsedCall call;
   if (auto error = parse_call(text, call)) return tl::unexpected<ir::Error>(std::move(*error));
   drop_prefix(call.name, "onnx.");
   return read(call);

@@ -25,7 +25,7 @@ constexpr uint32_t all_own = (1u << own_names.size()) - 1;
 
 constexpr Choosable<bool> truth[] = {{"True", true}, {"False", false}, {"true", true}, {"false", false}};
 
-Broken read_own(const Call& call, PoolSpec& spec, bool& is_chain) {
+Broken read_own(const ParsedCall& call, PoolSpec& spec, bool& is_chain) {
   Binding binding;
   if (auto error = bind_arguments(call, {own_names, all_own, {}}, binding)) return error;
   for (size_t i = 0; i < binding.rows.size(); ++i) {
@@ -79,7 +79,7 @@ bool take_in(PoolSpec& member, const PoolSpec& before) {
   return true;
 }
 
-Broken join_chain(std::vector<PoolSpec>& members, const std::vector<Call>& calls) {
+Broken join_chain(std::vector<PoolSpec>& members, const std::vector<ParsedCall>& calls) {
   const PoolSpec first = members[0];
   for (size_t i = 0; i < members.size(); ++i) {
     std::string_view why = no_part_of_chain(members[i], first);
@@ -117,8 +117,8 @@ PoolSpec spec_of_pools(std::vector<PoolSpec> members) {
 }
 
 ir::Result<PoolSpec> read_pools(std::string_view text) {
-  Call call;
-  std::vector<Call> calls;
+  ParsedCall call;
+  std::vector<ParsedCall> calls;
   if (auto error = parse_pools(text, call, calls)) return tl::unexpected<ir::Error>(std::move(*error));
   constexpr std::string_view pools = "pools";
   if (call.name.text != pools) {
@@ -126,7 +126,7 @@ ir::Result<PoolSpec> read_pools(std::string_view text) {
     return tl::unexpected<ir::Error>(unknown_operator(call.name, names));
   }
   PoolSpec spec;
-  for (const Call& each : calls) {
+  for (const ParsedCall& each : calls) {
     auto member = read_call(each, {.operators = operators()});
     if (!member) return member;
     spec.members.push_back(std::move(*member));

@@ -82,7 +82,7 @@ Broken check_padding(const PoolSpec& spec) {
 }
 
 // Averages have one in two and three dims.
-Broken check_divisor(const Call& call, const PoolSpec& spec) {
+Broken check_divisor(const ParsedCall& call, const PoolSpec& spec) {
   constexpr size_t position = 5;
   if (spec.dims.size() != 1 || spec.reduction != avg) return std::nullopt;
   for (size_t i = 0; i < call.arguments.size(); ++i) {
@@ -97,7 +97,7 @@ Broken check_divisor(const Call& call, const PoolSpec& spec) {
 
 ir::Result<PoolSpec> parse(std::string_view text, std::span<const std::string_view> prefixes,
                            const Vocabulary& vocabulary) {
-  Call call;
+  ParsedCall call;
   if (auto error = parse_call(text, call, vocabulary.forms))
     return tl::unexpected<ir::Error>(std::move(*error));
   for (const std::string_view prefix : prefixes)

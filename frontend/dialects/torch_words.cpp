@@ -46,7 +46,7 @@ Broken read_operator(const Word& word, std::span<const Operator> operators, cons
   return unknown_operator(word, std::vector<std::string_view>(all.begin(), all.end()));
 }
 
-Broken read_arguments(const Call& call, const Operator& op, PoolSpec& spec, KeySet& given) {
+Broken read_arguments(const ParsedCall& call, const Operator& op, PoolSpec& spec, KeySet& given) {
   std::array<uint8_t, std::tuple_size_v<decltype(op.positional)>> positional;
   for (size_t i = 0; i < op.positions; ++i) positional[i] = static_cast<uint8_t>(op.positional[i]);
   Binding binding;
@@ -63,7 +63,7 @@ Broken read_arguments(const Call& call, const Operator& op, PoolSpec& spec, KeyS
 }
 
 // The default stride. The window of a global pooling follows from its input.
-Broken fill_window(const Call& call, const Operator& op, KeySet given, PoolSpec& spec) {
+Broken fill_window(const ParsedCall& call, const Operator& op, KeySet given, PoolSpec& spec) {
   const auto is_given = [&](Key key) { return given >> static_cast<int>(key) & 1; };
   const Key needed = op.form == Form::adaptive ? Key::output_size : Key::kernel_size;
   if (op.form != Form::global && !is_given(needed))
@@ -107,7 +107,7 @@ void print_arguments(Printer& out, const PoolSpec& spec, KeySet keys, KeySet alw
 
 }  // namespace
 
-ir::Result<PoolSpec> read_call(const Call& call, const Vocabulary& vocabulary) {
+ir::Result<PoolSpec> read_call(const ParsedCall& call, const Vocabulary& vocabulary) {
   PoolSpec spec;
   const Operator* op = nullptr;
   KeySet given = 0;

@@ -17,7 +17,7 @@ struct Vocabulary {
 };
 
 // Checks nothing but the words.
-ir::Result<PoolSpec> read_call(const Call& call, const Vocabulary& vocabulary);
+ir::Result<PoolSpec> read_call(const ParsedCall& call, const Vocabulary& vocabulary);
 
 // OPERATOR(TENSOR, KEYWORD=VALUE, ...), or OPERATOR(KEYWORD=VALUE, ...)(TENSOR), with the keywords that the
 // operator knows, if they differ from their default or are in `always`. An unpool module takes output_size

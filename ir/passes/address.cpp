@@ -13,7 +13,7 @@ bool fits(int64_t bytes) {
 
 }  // namespace
 
-StrengthReduction::StrengthReduction(const InstList& insts, Builder& builder, Names& names)
+StrengthReduction::StrengthReduction(const InstList& insts, Builder& builder, NewNames& names)
     : b_(builder), names_(names) {
   defined_.assign(b_.values(), 0);
   for (size_t i = 0; i < insts.size(); ++i) {
@@ -100,7 +100,7 @@ Value StrengthReduction::moved(Value base, int64_t bytes) {
 }
 
 Program address(Program program) {
-  Names names(program);
+  NewNames names(program);
   InstList insts = std::move(program.insts);
   Builder builder(std::move(program));
   StrengthReduction addresses(insts, builder, names);

@@ -19,7 +19,7 @@ namespace pooljit::ir {
 class StrengthReduction {
  public:
   // `insts` are those of the Program that `builder` goes on from and `names` belongs to.
-  StrengthReduction(const InstList& insts, Builder& builder, Names& names);
+  StrengthReduction(const InstList& insts, Builder& builder, NewNames& names);
 
   // Gives the next of the instructions its operands' names of now and an address without terms, after making
   // what it needs for that. False: it is gone, being another name of its base.
@@ -44,7 +44,7 @@ class StrengthReduction {
   Value moved(Value base, int64_t bytes);
 
   Builder& b_;
-  Names& names_;
+  NewNames& names_;
   std::vector<size_t> defined_;  // index of the defining instruction, by source value
   std::vector<Node> nodes_;
   std::vector<size_t> node_of_;  // of each address that carries a pointer, in the order of the instructions

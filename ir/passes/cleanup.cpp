@@ -61,7 +61,7 @@ class Cleanup {
   }
 
   void drop_empty_loops() {
-    Names names(program_);
+    NewNames names(program_);
     InstList kept;
     kept.reserve(program_.insts.size());
     for (size_t i = 0; i < program_.insts.size(); ++i) {

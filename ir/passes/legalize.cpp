@@ -213,7 +213,7 @@ class Legalizer {
     return std::nullopt;
   }
 
-  Names names_;
+  NewNames names_;
   InstList insts_;
   size_t at_ = 0;                                // the instruction that is being rewritten
   std::vector<std::span<const int64_t>> masks_;  // lanes of the source's constant masks, by value

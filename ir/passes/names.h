@@ -9,9 +9,9 @@
 
 namespace pooljit::ir {
 
-class Names {
+class NewNames {
  public:
-  explicit Names(const Program& program) : now_(program.types.size()) {
+  explicit NewNames(const Program& program) : now_(program.types.size()) {
     std::iota(now_.begin(), now_.end(), 0);
   }
 

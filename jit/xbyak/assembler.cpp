@@ -61,7 +61,9 @@ uint8_t* Assembler::room() {
 }
 
 void Assembler::write(const VectorInstruction& row, Vec r, Vec v, const Source& m, int immediate) {
-  const int rm = !m.is_memory() ? m.reg().number : m.memory().base == Memory::buffer ? 0 : m.memory().base;
+  const int rm = !m.is_memory()                             ? m.reg().number
+                 : m.memory().base == MemoryOperand::buffer ? 0
+                                                            : m.memory().base;
   const int bytes = std::max({r.bytes, v.bytes, m.is_memory() ? uint8_t{0} : m.reg().bytes});
   const bool is_evex = row.encodings == VectorInstruction::evex || bytes == 64 || r.mask != 0 ||
                        ((r.number | v.number | rm) & 16) != 0;
@@ -81,12 +83,12 @@ void Assembler::write(const VectorInstruction& row, Vec r, Vec v, const Source& 
   used(at);
 }
 
-uint8_t* Assembler::put_memory(uint8_t* at, int reg, const Memory& memory, int scale,
+uint8_t* Assembler::put_memory(uint8_t* at, int reg, const MemoryOperand& memory, int scale,
                                int immediate_bytes) const {
   constexpr int stack_pointer = 4, frame_pointer = 5;  // the low bits of registers that mean something else
   const int low = memory.base & 7;
   const bool is_short = memory.offset % scale == 0 && is_byte(memory.offset / scale);
-  if (memory.base == Memory::buffer) {  // from behind the instruction
+  if (memory.base == MemoryOperand::buffer) {  // from behind the instruction
     *at++ = modrm(0, reg, frame_pointer);
     const auto here = static_cast<int32_t>(at - top_);
     return put_number(at, memory.offset - (here + 4 + immediate_bytes));
@@ -100,7 +102,7 @@ uint8_t* Assembler::put_memory(uint8_t* at, int reg, const Memory& memory, int s
   return at;
 }
 
-void Assembler::write_word(uint8_t opcode, int reg, const Memory& memory) {
+void Assembler::write_word(uint8_t opcode, int reg, const MemoryOperand& memory) {
   uint8_t* at = room();
   *at++ = static_cast<uint8_t>(0x48 | (third_bit(reg) ? 4 : 0) | (third_bit(memory.base) ? 1 : 0));
   *at++ = opcode;
@@ -132,9 +134,10 @@ Xbyak::Xmm Assembler::xmm(const Vec& reg) {
   return {kind, reg.number};
 }
 
-Xbyak::Address Assembler::address(const Memory& memory) const {
+Xbyak::Address Assembler::address(const MemoryOperand& memory) const {
   const Xbyak::AddressFrame frame(8 * static_cast<uint32_t>(memory.bytes));
-  if (memory.base == Memory::buffer) return frame[rip + static_cast<const void*>(top_ + memory.offset)];
+  if (memory.base == MemoryOperand::buffer)
+    return frame[rip + static_cast<const void*>(top_ + memory.offset)];
   return frame[Xbyak::Reg64(memory.base) + memory.offset];
 }
 

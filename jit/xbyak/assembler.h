@@ -24,7 +24,7 @@ struct Vec {
 };
 
 // Bytes behind a pointer, or behind the beginning of the assembler's buffer.
-struct Memory {
+struct MemoryOperand {
   static constexpr int8_t buffer = -1;
   int8_t base = buffer;  // a general register
   uint8_t bytes = 16;
@@ -35,14 +35,14 @@ struct Memory {
 class Source {
  public:
   Source(const Vec& reg) : reg_(reg) {}
-  Source(const Memory& memory) : memory_(memory), is_memory_(true) {}
+  Source(const MemoryOperand& memory) : memory_(memory), is_memory_(true) {}
   bool is_memory() const { return is_memory_; }
   const Vec& reg() const { return reg_; }
-  const Memory& memory() const { return memory_; }
+  const MemoryOperand& memory() const { return memory_; }
 
  private:
   Vec reg_;
-  Memory memory_;
+  MemoryOperand memory_;
   bool is_memory_ = false;
 };
 
@@ -92,22 +92,23 @@ class Assembler : public Xbyak::CodeGenerator {
   }
 
   // Of 64 bits.
-  void load_word(int to, const Memory& from) { write_word(0x8b, to, from); }
-  void store_word(const Memory& to, int from) { write_word(0x89, from, to); }
-  void load_address(int to, const Memory& of) { write_word(0x8d, to, of); }
+  void load_word(int to, const MemoryOperand& from) { write_word(0x8b, to, from); }
+  void store_word(const MemoryOperand& to, int from) { write_word(0x89, from, to); }
+  void load_address(int to, const MemoryOperand& of) { write_word(0x8d, to, of); }
   void copy_word(int to, int from);
   void add_to_word(int to, int32_t number);  // not rax
 
   // For what has no row.
   static Xbyak::Xmm xmm(const Vec& reg);
-  Xbyak::Address address(const Memory& memory) const;
+  Xbyak::Address address(const MemoryOperand& memory) const;
 
  private:
   uint8_t* room();
   void used(const uint8_t* end) { size_ = static_cast<size_t>(end - top_); }
-  void write_word(uint8_t opcode, int reg, const Memory& memory);
+  void write_word(uint8_t opcode, int reg, const MemoryOperand& memory);
   // ModRM and displacement, which is a multiple of `scale` where it is short; the immediate behind it.
-  uint8_t* put_memory(uint8_t* at, int reg, const Memory& memory, int scale, int immediate_bytes) const;
+  uint8_t* put_memory(uint8_t* at, int reg, const MemoryOperand& memory, int scale,
+                      int immediate_bytes) const;
 };
 
 }  // namespace pooljit::jit

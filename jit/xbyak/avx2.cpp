@@ -27,12 +27,12 @@ class Avx2Emitter final : public Emitter {
  private:
   // ------------------------------------------------------------------------------------------------ memory
   // The pass-through is zeros.
-  void masked_load(const Inst& inst, const Memory& from) override {
+  void masked_load(const Inst& inst, const MemoryOperand& from) override {
     const Vec to = result(inst);
     a_.write(is_dword(inst.results[0]) ? vmaskmovps : vmaskmovpd, to, constant_or_register(0, to), from);
   }
 
-  void masked_store(const Inst& inst, const Memory& to) override {
+  void masked_store(const Inst& inst, const MemoryOperand& to) override {
     const Vec from = source_register(inst, 0), mask = source_register(inst, 1);
     a_.write(is_dword(inst.args[0]) ? vmaskmovps_m : vmaskmovpd_m, from, mask, to);
   }

@@ -48,7 +48,7 @@ class Avx512Emitter final : public Emitter {
   int mask_of(int arg) const { return place_of(arg).number; }
 
   // ------------------------------------------------------------------------------------------------ memory
-  void masked_load(const Inst& inst, const Memory& from) override {
+  void masked_load(const Inst& inst, const MemoryOperand& from) override {
     const Vec to = result(inst);
     const Place pass = place_of(1);
     const bool zeroes = pass.kind == Place::Kind::constant && map_.pool().at(pass.number).is_zero();
@@ -59,7 +59,7 @@ class Avx512Emitter final : public Emitter {
     a_.write(loads[column_of(type(inst.results[0]).dtype)], to.masked(mask_of(0), zeroes), from);
   }
 
-  void masked_store(const Inst& inst, const Memory& to) override {
+  void masked_store(const Inst& inst, const MemoryOperand& to) override {
     a_.write(stores[column_of(type(inst.args[0]).dtype)], source_register(inst, 0).masked(mask_of(1)), to);
   }
 

@@ -275,12 +275,12 @@ Source Emitter::implied_source(int bytes) {
   return constant_in_memory(place.number, bytes);
 }
 
-Memory Emitter::constant_in_memory(int constant, int bytes) {
-  return {Memory::buffer, static_cast<uint8_t>(std::max(bytes, 16)),
+MemoryOperand Emitter::constant_in_memory(int constant, int bytes) {
+  return {MemoryOperand::buffer, static_cast<uint8_t>(std::max(bytes, 16)),
           static_cast<int32_t>(map_.pool().offset(constant))};
 }
 
-Memory Emitter::address_of(const ir::Address& address, int bytes) {
+MemoryOperand Emitter::address_of(const ir::Address& address, int bytes) {
   const Reg64 base = read(map_.place(address.base), Reg64(scratch_register));
   return {static_cast<int8_t>(base.getIdx()), static_cast<uint8_t>(bytes),
           static_cast<int32_t>(address.offset)};

@@ -31,8 +31,8 @@ class Emitter {
 
  protected:
   // --- per ISA
-  virtual void masked_load(const ir::Inst& load, const Memory& from) = 0;
-  virtual void masked_store(const ir::Inst& store, const Memory& to) = 0;
+  virtual void masked_load(const ir::Inst& load, const MemoryOperand& from) = 0;
+  virtual void masked_store(const ir::Inst& store, const MemoryOperand& to) = 0;
   virtual void splat(const ir::Type& type, Vec result, const Xbyak::Reg64& value) = 0;
   virtual void compare(const ir::Inst& inst) = 0;
   virtual void select(const ir::Inst& inst) = 0;
@@ -52,8 +52,8 @@ class Emitter {
   Source source(const ir::Inst& inst, int arg);
   Vec source_register(const ir::Inst& inst, int arg);
   Source implied_source(int bytes);
-  Memory constant_in_memory(int constant, int bytes);
-  Memory address_of(const ir::Address& address, int bytes);
+  MemoryOperand constant_in_memory(int constant, int bytes);
+  MemoryOperand address_of(const ir::Address& address, int bytes);
   const ir::Type& type(ir::Value value) const { return program_.type(value); }
   void load_constant(int constant, int reg);
   void splat_unit(int width, Vec to, Vec from);
@@ -102,7 +102,7 @@ class Emitter {
   Xbyak::Reg64 read(Place place, const Xbyak::Reg64& scratch);
   Xbyak::Reg64 target(Place place) const;
   void commit(Place place, const Xbyak::Reg64& value);
-  static Memory slot(Place place);
+  static MemoryOperand slot(Place place);
   int64_t immediate(Place place) const;
 
   // --- vectors (vector_ops.cpp, shuffles.cpp)

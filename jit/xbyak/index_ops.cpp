@@ -14,13 +14,13 @@ namespace {
 const Reg64 scratch(scratch_register), second_scratch(second_scratch_register);
 constexpr int8_t stack_register = 4;
 
-Memory behind(const Reg64& base, int64_t offset) {
+MemoryOperand behind(const Reg64& base, int64_t offset) {
   return {static_cast<int8_t>(base.getIdx()), 8, static_cast<int32_t>(offset)};
 }
 
 }  // namespace
 
-Memory Emitter::slot(Place place) { return {stack_register, 8, 8 * place.number}; }
+MemoryOperand Emitter::slot(Place place) { return {stack_register, 8, 8 * place.number}; }
 
 int64_t Emitter::immediate(Place place) const {
   return place.number < 0 ? 0 : program_.insts[static_cast<size_t>(place.number)].imm;

@@ -204,7 +204,7 @@ void Emitter::convert(const Inst& inst) {
 void Emitter::load(const Inst& inst) {
   if (map_.place(inst.results[0]).kind == Place::Kind::folded) return;
   const int bytes = type(inst.results[0]).vector_bytes();
-  const Memory from = address_of(inst.addr, bytes);
+  const MemoryOperand from = address_of(inst.addr, bytes);
   if (!inst.args.empty()) return masked_load(inst, from);
   const Vec to = result(inst);
   if (bytes >= 16) return a_.write(vmovups, to, from);
@@ -222,7 +222,7 @@ void Emitter::load(const Inst& inst) {
 
 void Emitter::store(const Inst& inst) {
   const int bytes = type(inst.args[0]).vector_bytes();
-  const Memory to = address_of(inst.addr, bytes);
+  const MemoryOperand to = address_of(inst.addr, bytes);
   if (inst.args.size() > 1) return masked_store(inst, to);
   const Vec from = source_register(inst, 0);
   streams_ |= inst.non_temporal;

@@ -65,7 +65,7 @@ Lanes copied_lanes(std::string_view mnemonic, int result_bits) {
   return is_narrow ? low_single : Lanes{0};
 }
 
-LaneResult scalar(const Sources& sources, std::string_view mnemonic, const Operands& operands,
+LaneResult scalar(const Sources& sources, std::string_view mnemonic, const AbstractOperands& operands,
                   const State& state) {
   const Lanes written = mnemonic.ends_with("sd") ? low_double : low_single;
   const Lanes read = mnemonic.find("sd") != std::string_view::npos ? low_double : low_single;
@@ -82,7 +82,8 @@ LaneResult scalar(const Sources& sources, std::string_view mnemonic, const Opera
 
 }  // namespace
 
-std::optional<LaneResult> result_lanes(const Instruction& i, const Operands& operands, const State& state) {
+std::optional<LaneResult> result_lanes(const Instruction& i, const AbstractOperands& operands,
+                                       const State& state) {
   const ZydisDecodedOperand& result = i.operands[0];
   if (i.info.operand_count_visible < 2 || !is_unmasked(i) || !is_vector(result)) return std::nullopt;
   const Sources sources = sources_of(i);
@@ -111,7 +112,8 @@ std::optional<LaneResult> result_lanes(const Instruction& i, const Operands& ope
   return std::nullopt;
 }
 
-std::optional<Lanes> stored_lanes(const Instruction& i, const Operands& operands, const State& state) {
+std::optional<Lanes> stored_lanes(const Instruction& i, const AbstractOperands& operands,
+                                  const State& state) {
   if (i.info.operand_count_visible < 2 || !is_unmasked(i) || !is_memory(i.operands[0])) return std::nullopt;
   const Sources sources = sources_of(i);
   if (sources.count != 1 || !is_vector(*sources.of[0]) ||

@@ -14,9 +14,10 @@ struct LaneResult {
 };
 
 // nullopt: the instruction is none of those that are known lane by lane.
-std::optional<LaneResult> result_lanes(const Instruction& i, const Operands& operands, const State& state);
+std::optional<LaneResult> result_lanes(const Instruction& i, const AbstractOperands& operands,
+                                       const State& state);
 
 // The lanes that a move of a vector, or of its lowest lanes, stores. nullopt: it is no such move.
-std::optional<Lanes> stored_lanes(const Instruction& i, const Operands& operands, const State& state);
+std::optional<Lanes> stored_lanes(const Instruction& i, const AbstractOperands& operands, const State& state);
 
 }  // namespace pooljit::jit

@@ -7,32 +7,32 @@
 namespace pooljit::jit {
 namespace {
 
-Word word_of(ZydisRegister reg, const State& state) {
+AbstractWord word_of(ZydisRegister reg, const State& state) {
   const RegisterName name = name_of(reg);
-  return name.kind == RegisterKind::word ? state.words[name.number] : Word::exact(0);
+  return name.kind == RegisterKind::word ? state.words[name.number] : AbstractWord::exact(0);
 }
 
-void set_word(const RegisterName& name, const Word& word, State& state) {
-  Word& to = state.words[name.number];
+void set_word(const RegisterName& name, const AbstractWord& word, State& state) {
+  AbstractWord& to = state.words[name.number];
   if (name.bits == 64)
     to = word;
   else if (name.bits == 32)
-    to = word.is_data               ? Word::data()
-         : word.has_left(name.bits) ? Word::left()
-         : word.has_base()          ? Word::mixed()
+    to = word.is_data               ? AbstractWord::data()
+         : word.has_left(name.bits) ? AbstractWord::left()
+         : word.has_base()          ? AbstractWord::mixed()
                                     : word;
   else if (word.is_data || to.is_data) {
     // What lies above stays as it is.
     const int clean = word.is_data ? 0 : std::max(int{to.clean_bits}, name.is_low ? name.bits : 0);
-    to = Word::data();
+    to = AbstractWord::data();
     to.clean_bits = static_cast<uint8_t>(clean);
   } else if (word.has_left(name.bits) || to.has_left(word_bits)) {
     const int clean =
         word.has_left(name.bits) ? 0 : std::max(int{to.clean_bits}, name.is_low ? name.bits : 0);
-    to = Word::left();
+    to = AbstractWord::left();
     to.clean_bits = static_cast<uint8_t>(clean);
   } else {
-    to = Word::mixed();
+    to = AbstractWord::mixed();
   }
 }
 
@@ -46,10 +46,11 @@ uint8_t bytes_within(int64_t slot, int64_t offset, int64_t bytes) {
 
 }  // namespace
 
-Word address(const ZydisDecodedOperand& operand, const State& state) {
-  if (operand.mem.base == ZYDIS_REGISTER_RIP) return Word::number();
-  const Word base = word_of(operand.mem.base, state), index = word_of(operand.mem.index, state);
-  const Word offset = Word::exact(operand.mem.disp.has_displacement ? operand.mem.disp.value : 0);
+AbstractWord address(const ZydisDecodedOperand& operand, const State& state) {
+  if (operand.mem.base == ZYDIS_REGISTER_RIP) return AbstractWord::number();
+  const AbstractWord base = word_of(operand.mem.base, state), index = word_of(operand.mem.index, state);
+  const AbstractWord offset =
+      AbstractWord::exact(operand.mem.disp.has_displacement ? operand.mem.disp.value : 0);
   return plus(plus(base, index, std::max<int64_t>(operand.mem.scale, 1)), offset, 1);
 }
 
@@ -57,13 +58,13 @@ bool is_constant_pool(const ZydisDecodedOperand& operand) { return operand.mem.b
 
 bool is_stack(size_t base) { return base == base_stack || base == base_aligned_stack; }
 
-bool Operands::is_output(size_t base) const {
+bool AbstractOperands::is_output(size_t base) const {
   if (base < base_param || base >= bases) return false;
   const ir::Param::Role to = role(base);
   return to == ir::Param::Role::output || to == ir::Param::Role::indices || to == ir::Param::Role::scratch;
 }
 
-bool Operands::depends_on_data(const ZydisDecodedOperand& operand, const State& state) const {
+bool AbstractOperands::depends_on_data(const ZydisDecodedOperand& operand, const State& state) const {
   if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY)
     return is_memory(operand) ? loaded(operand, state).is_data : address(operand, state).is_data;
   if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) return false;
@@ -82,43 +83,45 @@ bool Operands::depends_on_data(const ZydisDecodedOperand& operand, const State& 
   }
 }
 
-bool Operands::guards_by_data(const ZydisDecodedOperand& operand, int lanes, const State& state) const {
+bool AbstractOperands::guards_by_data(const ZydisDecodedOperand& operand, int lanes,
+                                      const State& state) const {
   const RegisterName name = name_of(operand.reg.value);
   return depends_on_data(operand, state) &&
          (name.kind != RegisterKind::mask || state.masks[name.number] < lanes);
 }
 
 // What a word of memory holds.
-Word Operands::loaded(const ZydisDecodedOperand& operand, const State& state) const {
-  if (is_constant_pool(operand)) return Word::number();
-  const Word at = address(operand, state);
+AbstractWord AbstractOperands::loaded(const ZydisDecodedOperand& operand, const State& state) const {
+  if (is_constant_pool(operand)) return AbstractWord::number();
+  const AbstractWord at = address(operand, state);
   const size_t base = at.base();
   if (base == base_args && at.is_exact && at.offset % 8 == 0) {
     const auto slot = static_cast<size_t>(at.offset / 8);
     if (slot < params_.size() && operand.size <= 64)
-      return ir::is_index(params_[slot].role) ? Word::number() : Word::pointer(base_param + slot);
+      return ir::is_index(params_[slot].role) ? AbstractWord::number()
+                                              : AbstractWord::pointer(base_param + slot);
   }
   if (is_stack(base) && at.is_exact) return from_stack(base, at.offset, operand.size / 8, state);
-  if (base >= base_param && base < bases && is_constant(role(base))) return Word::number();
-  return Word::data();
+  if (base >= base_param && base < bases && is_constant(role(base))) return AbstractWord::number();
+  return AbstractWord::data();
 }
 
-Word from_stack(size_t base, int64_t offset, int64_t bytes, const State& state) {
+AbstractWord from_stack(size_t base, int64_t offset, int64_t bytes, const State& state) {
   const int64_t first = (offset >> 3) * 8;
-  Word word = Word::number();
+  AbstractWord word = AbstractWord::number();
   for (int64_t at = first; at < offset + bytes; at += 8) {
     const auto found = state.stack.find({base, at});
-    if (found == state.stack.end()) return Word::data();
+    if (found == state.stack.end()) return AbstractWord::data();
     const Slot& slot = found->second;
     if (bytes == 8 && first == offset) return slot.word;
-    if ((slot.data_bytes & bytes_within(at, offset, bytes)) != 0) return Word::data();
-    if (slot.word.has_left(word_bits)) return Word::left();
-    if (slot.word.is_data || slot.word.has_base()) word = Word::mixed();
+    if ((slot.data_bytes & bytes_within(at, offset, bytes)) != 0) return AbstractWord::data();
+    if (slot.word.has_left(word_bits)) return AbstractWord::left();
+    if (slot.word.is_data || slot.word.has_base()) word = AbstractWord::mixed();
   }
   return word;
 }
 
-void to_stack(size_t base, int64_t offset, int64_t bytes, const Word& word, State& state) {
+void to_stack(size_t base, int64_t offset, int64_t bytes, const AbstractWord& word, State& state) {
   const int64_t first = (offset >> 3) * 8;
   for (int64_t at = first; at < offset + bytes; at += 8) {
     const uint8_t written = bytes_within(at, offset, bytes);
@@ -128,27 +131,27 @@ void to_stack(size_t base, int64_t offset, int64_t bytes, const Word& word, Stat
     if (written == 0xff && bytes == 8)
       slot.word = word;
     else
-      slot.word = slot.data_bytes != 0                                        ? Word::data()
-                  : word.has_left(word_bits) || slot.word.has_left(word_bits) ? Word::left()
-                                                                              : Word::mixed();
+      slot.word = slot.data_bytes != 0                                        ? AbstractWord::data()
+                  : word.has_left(word_bits) || slot.word.has_left(word_bits) ? AbstractWord::left()
+                                                                              : AbstractWord::mixed();
   }
 }
 
 void to_stack(size_t base, int64_t offset, int64_t bits, Lanes lanes, State& state) {
   const auto is_data = [&](int64_t lane) { return ((lanes >> lane) & 1) != 0; };
   // What lies in a vector of several words may be a pointer; what is only a number is so by itself.
-  const Word known = bits == 64 ? Word::number() : Word::mixed();
+  const AbstractWord known = bits == 64 ? AbstractWord::number() : AbstractWord::mixed();
   for (int64_t lane = 0; lane < bits / 32;) {
     const bool is_whole =
         (offset + lane * 4) % 8 == 0 && (lane + 1) * 32 < bits && is_data(lane) == is_data(lane + 1);
-    to_stack(base, offset + lane * 4, is_whole ? 8 : 4, is_data(lane) ? Word::data() : known, state);
+    to_stack(base, offset + lane * 4, is_whole ? 8 : 4, is_data(lane) ? AbstractWord::data() : known, state);
     lane += is_whole ? 2 : 1;
   }
 }
 
-bool set(const ZydisDecodedOperand& operand, const Word& word, State& state) {
+bool set(const ZydisDecodedOperand& operand, const AbstractWord& word, State& state) {
   if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
-    const Word at = address(operand, state);
+    const AbstractWord at = address(operand, state);
     if (is_stack(at.base())) to_stack(at.base(), at.offset, operand.size / 8, word, state);
     return true;
   }
@@ -173,7 +176,7 @@ bool set(const ZydisDecodedOperand& operand, const Word& word, State& state) {
   return true;
 }
 
-void set_flags(const Instruction& i, const Word& word, State& state) {
+void set_flags(const Instruction& i, const AbstractWord& word, State& state) {
   if (!i.info.cpu_flags) return;
   const ZydisAccessedFlags& accessed = *i.info.cpu_flags;
   state.flags &= ~(accessed.modified | accessed.set_0 | accessed.set_1);
@@ -185,28 +188,28 @@ bool asks_for_flags(const Instruction& i, const State& state) {
   return i.info.cpu_flags && (i.info.cpu_flags->tested & state.flags) != 0;
 }
 
-Word Operands::source(const ZydisDecodedOperand& operand, const State& state) const {
+AbstractWord AbstractOperands::source(const ZydisDecodedOperand& operand, const State& state) const {
   switch (operand.type) {
     case ZYDIS_OPERAND_TYPE_IMMEDIATE:
-      return Word::exact(operand.imm.value.s);
+      return AbstractWord::exact(operand.imm.value.s);
     case ZYDIS_OPERAND_TYPE_MEMORY:
       return is_memory(operand) ? loaded(operand, state) : address(operand, state);
     case ZYDIS_OPERAND_TYPE_REGISTER: {
       const RegisterName name = name_of(operand.reg.value);
       if (name.kind == RegisterKind::word) return state.words[name.number];
-      return depends_on_data(operand, state) ? Word::data() : Word::mixed();
+      return depends_on_data(operand, state) ? AbstractWord::data() : AbstractWord::mixed();
     }
     default:
-      return Word::number();
+      return AbstractWord::number();
   }
 }
 
-Lanes Operands::data_lanes(const ZydisDecodedOperand& operand, const State& state) const {
+Lanes AbstractOperands::data_lanes(const ZydisDecodedOperand& operand, const State& state) const {
   const RegisterName name =
       operand.type == ZYDIS_OPERAND_TYPE_REGISTER ? name_of(operand.reg.value) : RegisterName{};
   if (name.kind == RegisterKind::vector) return state.vectors[name.number] & lanes_of(name.bits);
   if (is_memory(operand)) {
-    const Word at = address(operand, state);
+    const AbstractWord at = address(operand, state);
     if (!is_constant_pool(operand) && is_stack(at.base()) && at.is_exact) {
       Lanes lanes = 0;
       for (int64_t lane = 0; lane < operand.size / 32; ++lane)

@@ -12,18 +12,18 @@ namespace pooljit::jit {
 bool is_constant_pool(const ZydisDecodedOperand& operand);
 bool is_stack(size_t base);
 // `bytes` of the stack, where they are known.
-Word from_stack(size_t base, int64_t offset, int64_t bytes, const State& state);
-void to_stack(size_t base, int64_t offset, int64_t bytes, const Word& word, State& state);
+AbstractWord from_stack(size_t base, int64_t offset, int64_t bytes, const State& state);
+void to_stack(size_t base, int64_t offset, int64_t bytes, const AbstractWord& word, State& state);
 // A vector of so many bits, of which these lanes depend on data.
 void to_stack(size_t base, int64_t offset, int64_t bits, Lanes lanes, State& state);
 // Of an operand of memory.
-Word address(const ZydisDecodedOperand& operand, const State& state);
+AbstractWord address(const ZydisDecodedOperand& operand, const State& state);
 
-class Operands {
+class AbstractOperands {
  public:
   // The parameters are what the words of the argument block are. reads_constants: what the steps of an
   // epilogue take counts as constant, not as data.
-  Operands(std::span<const ir::Param> params, bool reads_constants)
+  AbstractOperands(std::span<const ir::Param> params, bool reads_constants)
       : params_(params), reads_constants_(reads_constants) {}
 
   bool is_output(size_t base) const;
@@ -33,7 +33,7 @@ class Operands {
   // Of a vector register or of a vector on the stack; of any other operand all lanes or none.
   Lanes data_lanes(const ZydisDecodedOperand& operand, const State& state) const;
   // The value of a source operand of word arithmetic.
-  Word source(const ZydisDecodedOperand& operand, const State& state) const;
+  AbstractWord source(const ZydisDecodedOperand& operand, const State& state) const;
 
  private:
   ir::Param::Role role(size_t base) const { return params_[base - base_param].role; }
@@ -41,16 +41,16 @@ class Operands {
     return role == ir::Param::Role::table || role == ir::Param::Role::size ||
            (reads_constants_ && role == ir::Param::Role::operand);
   }
-  Word loaded(const ZydisDecodedOperand& operand, const State& state) const;
+  AbstractWord loaded(const ZydisDecodedOperand& operand, const State& state) const;
 
   std::span<const ir::Param> params_;
   bool reads_constants_;
 };
 
 // A write, but to flags. False: to a register that kernels have no use for.
-bool set(const ZydisDecodedOperand& operand, const Word& word, State& state);
+bool set(const ZydisDecodedOperand& operand, const AbstractWord& word, State& state);
 // The flags after an instruction with this result.
-void set_flags(const Instruction& i, const Word& word, State& state);
+void set_flags(const Instruction& i, const AbstractWord& word, State& state);
 // Whether it does another thing for flags that depend on data, or that nobody set.
 bool asks_for_flags(const Instruction& i, const State& state);
 

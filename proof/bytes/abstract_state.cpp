@@ -3,16 +3,16 @@
 #include <algorithm>
 
 namespace pooljit::jit {
-bool Word::has_base() const {
+bool AbstractWord::has_base() const {
   return is_mixed || std::any_of(times.begin(), times.end(), [](int8_t factor) { return factor != 0; });
 }
 
-bool Word::has_left(int bits) const {
+bool AbstractWord::has_left(int bits) const {
   return (is_left && clean_bits < bits) ||
          std::any_of(&times[base_saved], &times[base_param], [](int8_t factor) { return factor != 0; });
 }
 
-size_t Word::base() const {
+size_t AbstractWord::base() const {
   size_t found = bases;
   for (size_t i = 0; i < bases && !is_mixed; ++i) {
     if (times[i] == 0) continue;
@@ -22,14 +22,14 @@ size_t Word::base() const {
   return found;
 }
 
-Word plus(const Word& a, const Word& b, int64_t factor) {
-  if (a.is_data || b.is_data) return Word::data();
-  if (a.has_left(word_bits) || b.has_left(word_bits)) return Word::left();
-  if (a.is_mixed || b.is_mixed) return Word::mixed();
-  Word sum;
+AbstractWord plus(const AbstractWord& a, const AbstractWord& b, int64_t factor) {
+  if (a.is_data || b.is_data) return AbstractWord::data();
+  if (a.has_left(word_bits) || b.has_left(word_bits)) return AbstractWord::left();
+  if (a.is_mixed || b.is_mixed) return AbstractWord::mixed();
+  AbstractWord sum;
   for (size_t i = 0; i < bases; ++i) {
     const int64_t times = a.times[i] + factor * b.times[i];
-    if (times < -64 || times > 64) return Word::mixed();
+    if (times < -64 || times > 64) return AbstractWord::mixed();
     sum.times[i] = static_cast<int8_t>(times);
   }
   sum.is_exact = a.is_exact && b.is_exact;
@@ -37,10 +37,10 @@ Word plus(const Word& a, const Word& b, int64_t factor) {
   return sum;
 }
 
-Word either(const Word& a, const Word& b) {
+AbstractWord either(const AbstractWord& a, const AbstractWord& b) {
   if (a == b) return a;
   if (a.is_data || b.is_data) {
-    Word word = Word::data();
+    AbstractWord word = AbstractWord::data();
     if (a.is_data && b.is_data)
       word.clean_bits = std::min(a.clean_bits, b.clean_bits);
     else
@@ -48,15 +48,15 @@ Word either(const Word& a, const Word& b) {
     return word;
   }
   if (a.has_left(word_bits) || b.has_left(word_bits)) {
-    const auto clean = [](const Word& word) {
+    const auto clean = [](const AbstractWord& word) {
       return word.has_left(word_bits) ? word.clean_bits : State::mask_bits;
     };
-    Word word = Word::left();
+    AbstractWord word = AbstractWord::left();
     word.clean_bits = std::min(clean(a), clean(b));
     return word;
   }
-  if (a.is_mixed || b.is_mixed || a.times != b.times) return Word::mixed();
-  Word word = a;
+  if (a.is_mixed || b.is_mixed || a.times != b.times) return AbstractWord::mixed();
+  AbstractWord word = a;
   word.is_exact = false;
   word.offset = 0;
   return word;

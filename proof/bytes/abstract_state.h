@@ -20,7 +20,7 @@ inline constexpr size_t bases = base_param + ir::most_params;
 inline constexpr int word_bits = 64;
 
 // A word: a sum of bases, each times a small number, and a number.
-struct Word {
+struct AbstractWord {
   std::array<int8_t, bases> times{};
   bool is_data = false;    // depends on tensor elements
   bool is_left = false;    // depends on what a register that nothing was written to held, or may do so
@@ -28,32 +28,32 @@ struct Word {
   bool is_mixed = false;   // independent of data, but of which bases is not known
   bool is_exact = false;   // the number is `offset`
   int64_t offset = 0;
-  bool operator==(const Word&) const = default;
+  bool operator==(const AbstractWord&) const = default;
 
-  static Word number() { return {}; }
-  static Word data() {
-    Word word;
+  static AbstractWord number() { return {}; }
+  static AbstractWord data() {
+    AbstractWord word;
     word.is_data = true;
     return word;
   }
-  static Word mixed() {
-    Word word;
+  static AbstractWord mixed() {
+    AbstractWord word;
     word.is_mixed = true;
     return word;
   }
-  static Word left() {
-    Word word = mixed();
+  static AbstractWord left() {
+    AbstractWord word = mixed();
     word.is_left = true;
     return word;
   }
-  static Word exact(int64_t value) {
-    Word word;
+  static AbstractWord exact(int64_t value) {
+    AbstractWord word;
     word.is_exact = true;
     word.offset = value;
     return word;
   }
-  static Word pointer(size_t base) {
-    Word word = exact(0);
+  static AbstractWord pointer(size_t base) {
+    AbstractWord word = exact(0);
     word.times[base] = 1;
     return word;
   }
@@ -65,13 +65,13 @@ struct Word {
 };
 
 // a + factor * b.
-Word plus(const Word& a, const Word& b, int64_t factor);
+AbstractWord plus(const AbstractWord& a, const AbstractWord& b, int64_t factor);
 // Either of two.
-Word either(const Word& a, const Word& b);
+AbstractWord either(const AbstractWord& a, const AbstractWord& b);
 
 // 8 bytes of the stack. Masks lie there side by side, so bytes that depend on data are told from others.
 struct Slot {
-  Word word;
+  AbstractWord word;
   uint8_t data_bytes = 0;  // bit i: byte i depends on data
   bool operator==(const Slot&) const = default;
 };
@@ -82,7 +82,7 @@ using Lanes = uint16_t;
 constexpr Lanes lanes_of(int bits) { return static_cast<Lanes>((1U << (bits / 32)) - 1); }
 
 struct State {
-  std::array<Word, 16> words{};                // general registers
+  std::array<AbstractWord, 16> words{};        // general registers
   std::array<Lanes, 32> vectors{};             // xmm, ymm and zmm registers
   std::array<uint8_t, 8> masks = all_clean();  // k0 to k7: so many of the lowest bits do not depend on data
   // Bits of ZydisCPUFlags: those that depend on data or on what was left in registers, or that nobody set.

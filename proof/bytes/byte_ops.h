@@ -1,4 +1,4 @@
-// Operations on bytes that every domain of proof/bytes/machine.h has.
+// Operations on bytes that every domain of proof/bytes/executor.h has.
 #pragma once
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "proof/bytes/machine.h"
+#include "proof/bytes/executor.h"
 
 namespace pooljit::jit::x86 {
 

@@ -51,12 +51,12 @@ class Inspector {
   // To a fixpoint, instruction by instruction. Throws Refused.
   CodeFacts run() {
     State first;
-    first.words.fill(Word::left());
+    first.words.fill(AbstractWord::left());
     first.masks.fill(0);
-    first.words[rdi] = Word::pointer(base_args);
-    first.words[rsp] = Word::pointer(base_stack);
+    first.words[rdi] = AbstractWord::pointer(base_args);
+    first.words[rsp] = AbstractWord::pointer(base_stack);
     for (size_t i = 0; i < kept_registers.size(); ++i)
-      first.words[kept_registers[i]] = Word::pointer(base_saved + i);
+      first.words[kept_registers[i]] = AbstractWord::pointer(base_saved + i);
     std::map<size_t, State> states = {{code_.entry(), first}};
     std::deque<size_t> open = {code_.entry()};
     while (!open.empty()) {
@@ -107,12 +107,12 @@ class Inspector {
   }
 
   void check_return(const State& state) const {
-    if (state.words[rsp] != Word::pointer(base_stack))
+    if (state.words[rsp] != AbstractWord::pointer(base_stack))
       throw Refused{at_, "it returns with another stack pointer"};
     if (!state.is_fenced)
       throw Refused{at_, "it returns before others have to see what it stored past the caches"};
     for (size_t i = 0; i < kept_registers.size(); ++i)
-      if (state.words[kept_registers[i]] != Word::pointer(base_saved + i))
+      if (state.words[kept_registers[i]] != AbstractWord::pointer(base_saved + i))
         throw Refused{at_, "it returns with a register changed that it has to keep"};
   }
 
@@ -121,7 +121,7 @@ class Inspector {
   void check_address(const Instruction& i, const ZydisDecodedOperand& operand, const State& state) {
     if (name_of(operand.mem.index).kind == RegisterKind::vector)
       throw Refused{at_, "an address from a vector register"};
-    const Word at = address(operand, state);
+    const AbstractWord at = address(operand, state);
     if (at.is_data) throw Refused{at_, "an address that depends on data"};
     if (at.has_left(word_bits)) throw Refused{at_, "an address from a register that nothing was written to"};
     if (!writes(operand)) return;
@@ -148,7 +148,7 @@ class Inspector {
     return mnemonic.find("maskmov") != std::string_view::npos && operand.id == 1;
   }
 
-  void write(const ZydisDecodedOperand& operand, const Word& word, State& state) const {
+  void write(const ZydisDecodedOperand& operand, const AbstractWord& word, State& state) const {
     if (!set(operand, word, state)) throw Refused{at_, "a register that kernels have no use for"};
   }
 
@@ -161,32 +161,32 @@ class Inspector {
         write(ops[0], operands_.source(ops[1], state), state);
         return true;
       case ZYDIS_MNEMONIC_PUSH: {
-        const Word value = operands_.source(ops[0], state);
-        state.words[rsp] = plus(state.words[rsp], Word::exact(-8), 1);
-        const Word at = state.words[rsp];
+        const AbstractWord value = operands_.source(ops[0], state);
+        state.words[rsp] = plus(state.words[rsp], AbstractWord::exact(-8), 1);
+        const AbstractWord at = state.words[rsp];
         if (!at.is_exact) throw Refused{at_, "a stack pointer that is not known"};
         to_stack(at.base(), at.offset, 8, value, state);
         return true;
       }
       case ZYDIS_MNEMONIC_POP: {
-        const Word at = state.words[rsp];
+        const AbstractWord at = state.words[rsp];
         if (!at.is_exact || !is_stack(at.base())) throw Refused{at_, "a stack pointer that is not known"};
-        const Word value = from_stack(at.base(), at.offset, 8, state);
-        state.words[rsp] = plus(at, Word::exact(8), 1);
+        const AbstractWord value = from_stack(at.base(), at.offset, 8, state);
+        state.words[rsp] = plus(at, AbstractWord::exact(8), 1);
         write(ops[0], value, state);
         return true;
       }
       case ZYDIS_MNEMONIC_ADD:
       case ZYDIS_MNEMONIC_SUB: {
-        const Word result = plus(operands_.source(ops[0], state), operands_.source(ops[1], state),
-                                 i.info.mnemonic == ZYDIS_MNEMONIC_ADD ? 1 : -1);
+        const AbstractWord result = plus(operands_.source(ops[0], state), operands_.source(ops[1], state),
+                                         i.info.mnemonic == ZYDIS_MNEMONIC_ADD ? 1 : -1);
         write(ops[0], result, state);
         set_flags(i, result, state);
         return true;
       }
       case ZYDIS_MNEMONIC_INC:
       case ZYDIS_MNEMONIC_DEC: {
-        const Word result = plus(operands_.source(ops[0], state), Word::number(), 1);
+        const AbstractWord result = plus(operands_.source(ops[0], state), AbstractWord::number(), 1);
         write(ops[0], result, state);
         set_flags(i, result, state);
         return true;
@@ -195,8 +195,8 @@ class Inspector {
         // Aligns the stack: a new frame, somewhere below.
         if (name_of(ops[0].reg.value).number == rsp && ops[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
             ops[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && state.words[rsp].base() == base_stack) {
-          state.words[rsp] = Word::pointer(base_aligned_stack);
-          set_flags(i, Word::number(), state);
+          state.words[rsp] = AbstractWord::pointer(base_aligned_stack);
+          set_flags(i, AbstractWord::number(), state);
           return true;
         }
         return false;
@@ -207,15 +207,15 @@ class Inspector {
       if (is_memory(ops[0]) || is_memory(ops[1])) return false;
       const RegisterName from = name_of(ops[1].reg.value), to = name_of(ops[0].reg.value);
       if (from.kind != RegisterKind::word || to.kind != RegisterKind::mask) return false;
-      const Word& word = state.words[from.number];
+      const AbstractWord& word = state.words[from.number];
       const int read = i.info.mnemonic == ZYDIS_MNEMONIC_KMOVW ? 16 : 32;
       const bool is_clean = !word.is_data || word.clean_bits >= read;
       state.masks[to.number] = is_clean ? State::mask_bits : word.clean_bits;
       return true;
     }
     if (i.info.meta.category == ZYDIS_CATEGORY_CMOV) {
-      Word result = either(operands_.source(ops[0], state), operands_.source(ops[1], state));
-      if (asks_for_flags(i, state)) result = Word::data();
+      AbstractWord result = either(operands_.source(ops[0], state), operands_.source(ops[1], state));
+      if (asks_for_flags(i, state)) result = AbstractWord::data();
       write(ops[0], result, state);
       return true;
     }
@@ -235,7 +235,7 @@ class Inspector {
   bool spills_lanes(const Instruction& i, State& state) {
     const auto lanes = stored_lanes(i, operands_, state);
     if (!lanes) return false;
-    const Word at = address(i.operands[0], state);
+    const AbstractWord at = address(i.operands[0], state);
     if (!is_stack(at.base())) return false;
     if (*lanes != 0) note(i, state);
     to_stack(at.base(), at.offset, i.operands[0].size, *lanes, state);
@@ -257,10 +257,10 @@ class Inspector {
       }
       is_data = is_data || asks_for_flags(i, state);
     }
-    const Word result = is_data    ? Word::data()
-                        : has_left ? Word::left()
-                        : has_base ? Word::mixed()
-                                   : Word::number();
+    const AbstractWord result = is_data    ? AbstractWord::data()
+                                : has_left ? AbstractWord::left()
+                                : has_base ? AbstractWord::mixed()
+                                           : AbstractWord::number();
     if (is_data) note(i, state);
     for (const ZydisDecodedOperand& operand : i.all())
       if (writes(operand)) write(operand, result, state);
@@ -319,8 +319,8 @@ class Inspector {
   }
 
   const CodeBlob& blob_;
-  const MachineCode code_;
-  const Operands operands_;
+  const DecodedCode code_;
+  const AbstractOperands operands_;
   CodeFacts facts_;
   size_t at_ = 0;
 };

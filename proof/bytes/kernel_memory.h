@@ -13,12 +13,12 @@
 #include "ir/nest.h"
 #include "ir/program.h"
 #include "jit/backend.h"
-#include "proof/bytes/machine.h"
+#include "proof/bytes/executor.h"
 #include "proof/program/symbolic_run.h"
 
 namespace pooljit::jit::x86 {
 
-struct Kernel {
+struct KernelCode {
   const CodeBlob* blob;
   std::span<const ir::Param> params;
   std::span<const ir::TaskDim> tasks;
@@ -33,12 +33,12 @@ struct Kernel {
 };
 
 // Which tasks of a dimension a call does.
-struct TaskRange {
+struct TaskSpan {
   int64_t begin = 0, count = 0;
-  auto operator<=>(const TaskRange&) const = default;  // NOLINT(modernize-use-nullptr): there is none
+  auto operator<=>(const TaskSpan&) const = default;  // NOLINT(modernize-use-nullptr): there is none
 };
-inline std::vector<TaskRange> all_tasks(const Kernel& kernel, const ir::PoolNest& nest, int64_t batch) {
-  std::vector<TaskRange> all;
+inline std::vector<TaskSpan> all_tasks(const KernelCode& kernel, const ir::PoolNest& nest, int64_t batch) {
+  std::vector<TaskSpan> all;
   for (const ir::TaskDim& dim : kernel.tasks) all.push_back({0, ir::task_count(dim, nest, batch)});
   return all;
 }
@@ -52,7 +52,7 @@ class KernelMemory {
   using Buffer = typename Memory<Byte>::Buffer;
 
   // Throws Refused for code that cannot be followed.
-  KernelMemory(const Kernel& kernel, const ir::PoolNest& nest, int64_t batch, Domain& domain,
+  KernelMemory(const KernelCode& kernel, const ir::PoolNest& nest, int64_t batch, Domain& domain,
                const Source& source)
       : kernel_(kernel),
         nest_(nest),
@@ -60,7 +60,7 @@ class KernelMemory {
         batch_(batch),
         domain_(domain),
         source_(source),
-        steps_(MachineCode(*kernel.blob)),
+        steps_(DecodedCode(*kernel.blob)),
         image_(add_bytes("the code", kernel.blob->image)),
         args_(memory_.add("the arguments", kernel.params.size() * word_bytes, Touch::read)),
         stack_(memory_.add("the stack", stack_bytes, Touch::both)) {
@@ -71,7 +71,7 @@ class KernelMemory {
 
   // Forgets all that an earlier call left. Returns how many instructions it took. Throws Refused,
   // TooManySteps, and what the domain throws.
-  int64_t call(std::span<const TaskRange> ranges, int64_t most_steps) {
+  int64_t call(std::span<const TaskSpan> ranges, int64_t most_steps) {
     for (Buffer* const buffer : written_) buffer->forget();
     stack_.forget();
     for (size_t i = 0; i < kernel_.params.size(); ++i) {
@@ -80,13 +80,13 @@ class KernelMemory {
       if (param.role == ir::Param::Role::count) put_word(args_, i, number(ranges[number_of(param)].count));
     }
     const CodeBlob& blob = *kernel_.blob;
-    Machine<Domain> machine(steps_, image_.base + static_cast<uint64_t>(blob.code.data() - blob.image.data()),
-                            memory_, domain_);
-    std::ranges::transform(left_in_words_, machine.words.begin(),
-                           [&](uint64_t word) { return machine.word_of(word); });
-    machine.words[rdi] = machine.word_of(args_.base);
-    machine.words[rsp] = machine.word_of(stack_.base + stack_bytes - word_bytes);  // of the return address
-    return machine.run(most_steps);
+    Executor<Domain> executor(
+        steps_, image_.base + static_cast<uint64_t>(blob.code.data() - blob.image.data()), memory_, domain_);
+    std::ranges::transform(left_in_words_, executor.words.begin(),
+                           [&](uint64_t word) { return executor.word_of(word); });
+    executor.words[rdi] = executor.word_of(args_.base);
+    executor.words[rsp] = executor.word_of(stack_.base + stack_bytes - word_bytes);  // of the return address
+    return executor.run(most_steps);
   }
 
   // Null: the nest has none, or writes none.
@@ -197,7 +197,7 @@ class KernelMemory {
     return 0;
   }
 
-  const Kernel& kernel_;
+  const KernelCode& kernel_;
   const ir::PoolNest& nest_;
   const std::span<const ir::PoolNest> pools_;
   const int64_t batch_;

@@ -15,9 +15,9 @@
 namespace pooljit::jit::x86 {
 
 template <class Domain>
-class Moves : public Operands<Domain> {
+class Moves : public OperandBytes<Domain> {
  public:
-  using Base = Operands<Domain>;
+  using Base = OperandBytes<Domain>;
   using Base::Base;
   using typename Base::Byte;
 
@@ -31,51 +31,51 @@ class Moves : public Operands<Domain> {
   void moving_step(const Instruction& i, const VectorRow& row) {
     const int width = ir::bytes(row.op.type);
     switch (row.form) {
-      case Form::bits_and:
+      case InstructionForm::bits_and:
         return bits(i, row, BitOp::and_);
-      case Form::bits_and_not:
+      case InstructionForm::bits_and_not:
         return bits(i, row, BitOp::and_not);
-      case Form::bits_or:
+      case InstructionForm::bits_or:
         return bits(i, row, BitOp::or_);
-      case Form::bits_xor:
+      case InstructionForm::bits_xor:
         return bits(i, row, BitOp::xor_);
-      case Form::ternary:
+      case InstructionForm::ternary:
         return three_bits(i, width);
-      case Form::mask_and:
+      case InstructionForm::mask_and:
         return mask_bits(i, row, BitOp::and_, mask_of(i.operands[2]));
-      case Form::mask_or:
+      case InstructionForm::mask_or:
         return mask_bits(i, row, BitOp::or_, mask_of(i.operands[2]));
-      case Form::mask_xor:
+      case InstructionForm::mask_xor:
         return mask_bits(i, row, BitOp::xor_, mask_of(i.operands[2]));
-      case Form::mask_not:
+      case InstructionForm::mask_not:
         return mask_bits(i, row, BitOp::xor_, ones(static_cast<int>(mask_lanes(row))));
-      case Form::mask_join:
+      case InstructionForm::mask_join:
         return join_masks(i, row);
-      case Form::mask_shift:
+      case InstructionForm::mask_shift:
         return shift_mask(i, row);
-      case Form::mask_move:
+      case InstructionForm::mask_move:
         return move_mask(i, row);
-      case Form::spread:
+      case InstructionForm::spread:
         return spread_mask(i, width);
-      case Form::expand:
+      case InstructionForm::expand:
         return expand(i, width);
-      case Form::choose:
+      case InstructionForm::choose:
         return choose(i, row);
-      case Form::masked:
+      case InstructionForm::masked:
         return masked(i, row);
-      case Form::blend:
+      case InstructionForm::blend:
         return blend(i, row);
-      case Form::guarded:
+      case InstructionForm::guarded:
         return guarded(i, row);
-      case Form::move:
+      case InstructionForm::move:
         return give(i, read_lanes(i, 1, width), width);
-      case Form::move4:
+      case InstructionForm::move4:
         return move_low(i, 4);
-      case Form::move8:
+      case InstructionForm::move8:
         return move_low(i, 8);
-      case Form::high8:
+      case InstructionForm::high8:
         return move_high(i);
-      case Form::aligned:
+      case InstructionForm::aligned:
         return move_aligned(i, width);
       default:
         return change_places(i, width);
@@ -295,17 +295,17 @@ class Moves : public Operands<Domain> {
       indices.reserve(bytes.size());
       for (const Byte& byte : bytes) indices.push_back(static_cast<uint8_t>(number(&byte, 1)));
     }
-    const std::vector<Place>& from = places_of(i, has_immediate, std::move(indices));
+    const std::vector<ByteSource>& from = places_of(i, has_immediate, std::move(indices));
     Bytes to = zeros();
     for (size_t b = 0; b < from.size(); ++b)
-      if (const Place& place = from[b]; place.source >= 0)
+      if (const ByteSource& place = from[b]; place.source >= 0)
         to[b] = (*sources.at(static_cast<size_t>(place.source)))[static_cast<size_t>(place.byte)];
     give(i, to, width);
   }
 
   // Kept from the last time that the instruction was executed.
-  const std::vector<Place>& places_of(const Instruction& i, bool has_immediate,
-                                      std::vector<uint8_t> indices) {
+  const std::vector<ByteSource>& places_of(const Instruction& i, bool has_immediate,
+                                           std::vector<uint8_t> indices) {
     auto& [known, found] = moved_[i.offset];
     if (found.empty() || known != indices) {
       uint8_t imm = has_immediate ? immediate(i) : uint8_t{0};
@@ -321,7 +321,7 @@ class Moves : public Operands<Domain> {
 
   struct Moved {
     std::vector<uint8_t> indices;
-    std::vector<Place> from;
+    std::vector<ByteSource> from;
   };
   std::unordered_map<size_t, Moved> moved_;  // by the instruction's offset
 };

@@ -1,4 +1,4 @@
-// The registers of a processor whose bytes are of a domain (proof/bytes/machine.h), and instructions'
+// The registers of a processor whose bytes are of a domain (proof/bytes/executor.h), and instructions'
 // operands.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace pooljit::jit::x86 {
 
 template <class Domain>
-class Operands {
+class OperandBytes {
  public:
   using Byte = typename Domain::Byte;
   static constexpr int vector_bytes = 64;
@@ -19,7 +19,7 @@ class Operands {
   using Word = std::array<Byte, 8>;
 
   // base: where the code's first instruction lies in `memory`.
-  Operands(uint64_t base, Memory<Byte>& memory, Domain& domain)
+  OperandBytes(uint64_t base, Memory<Byte>& memory, Domain& domain)
       : base_(base), memory_(memory), domain_(domain) {
     size_t next = 0;
     const auto forget = [&](auto& registers) {

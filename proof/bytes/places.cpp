@@ -8,64 +8,65 @@ namespace {
 constexpr int half = 16;  // most instructions work within 16 bytes
 
 // lane(i): which lane of `width` bytes comes to lane i of the result.
-std::vector<Place> by_lane(int bytes, int width, const std::function<Place(int)>& lane) {
-  std::vector<Place> all;
+std::vector<ByteSource> by_lane(int bytes, int width, const std::function<ByteSource(int)>& lane) {
+  std::vector<ByteSource> all;
   for (int i = 0; i < bytes / width; ++i) {
-    const Place from = lane(i);
+    const ByteSource from = lane(i);
     for (int b = 0; b < width; ++b)
-      all.push_back(from.source < 0 ? Place{} : Place{from.source, from.byte * width + b});
+      all.push_back(from.source < 0 ? ByteSource{} : ByteSource{from.source, from.byte * width + b});
   }
   return all;
 }
 
 // The same in each 16 bytes: lane(i) counts in the lanes of these.
-std::vector<Place> in_halves(int bytes, int width, const std::function<Place(int)>& lane) {
+std::vector<ByteSource> in_halves(int bytes, int width, const std::function<ByteSource(int)>& lane) {
   const int each = half / width;
   return by_lane(bytes, width, [&](int i) {
-    Place from = lane(i % each);
+    ByteSource from = lane(i % each);
     from.byte += i / each * each;
     return from;
   });
 }
 
-std::vector<Place> unpacked(int bytes, int width, bool high) {
+std::vector<ByteSource> unpacked(int bytes, int width, bool high) {
   const int first = high ? half / width / 2 : 0;
-  return in_halves(bytes, width, [&](int i) { return Place{i % 2, first + i / 2}; });
+  return in_halves(bytes, width, [&](int i) { return ByteSource{i % 2, first + i / 2}; });
 }
 
-std::vector<Place> repeated(int bytes, int unit) {
-  std::vector<Place> all;
+std::vector<ByteSource> repeated(int bytes, int unit) {
+  std::vector<ByteSource> all;
   for (int i = 0; i < bytes; ++i) all.push_back({0, i % unit});
   return all;
 }
 
-std::vector<Place> taken_out(int width, int bytes, int lane) {
-  std::vector<Place> all;
-  for (int i = 0; i < bytes; ++i) all.push_back(i < width ? Place{0, lane * width + i} : Place{});
+std::vector<ByteSource> taken_out(int width, int bytes, int lane) {
+  std::vector<ByteSource> all;
+  for (int i = 0; i < bytes; ++i) all.push_back(i < width ? ByteSource{0, lane * width + i} : ByteSource{});
   return all;
 }
 
-std::vector<Place> put_in(int width, int bytes, int lane) {
-  std::vector<Place> all;
-  for (int i = 0; i < bytes; ++i) all.push_back(i / width == lane ? Place{1, i % width} : Place{0, i});
+std::vector<ByteSource> put_in(int width, int bytes, int lane) {
+  std::vector<ByteSource> all;
+  for (int i = 0; i < bytes; ++i)
+    all.push_back(i / width == lane ? ByteSource{1, i % width} : ByteSource{0, i});
   return all;
 }
 
-std::vector<Place> shuffled_bytes(int bytes, std::span<const uint8_t> control) {
-  std::vector<Place> all;
+std::vector<ByteSource> shuffled_bytes(int bytes, std::span<const uint8_t> control) {
+  std::vector<ByteSource> all;
   for (int i = 0; i < bytes; ++i) {
     const uint8_t index = control[static_cast<size_t>(i)];
-    all.push_back(index & 0x80 ? Place{} : Place{0, i / half * half + (index & 15)});
+    all.push_back(index & 0x80 ? ByteSource{} : ByteSource{0, i / half * half + (index & 15)});
   }
   return all;
 }
 
 // Lanes of all sources, one after the other.
-std::vector<Place> by_indices(int bytes, int width, std::span<const uint8_t> control, int sources) {
+std::vector<ByteSource> by_indices(int bytes, int width, std::span<const uint8_t> control, int sources) {
   const int lanes = bytes / width;
   return by_lane(bytes, width, [&](int i) {
     const int index = control[static_cast<size_t>(i) * static_cast<size_t>(width)] % (lanes * sources);
-    return Place{index / lanes, index % lanes};
+    return ByteSource{index / lanes, index % lanes};
   });
 }
 
@@ -90,61 +91,65 @@ const TwoSources* find_two_sources(ZydisMnemonic mnemonic) {
 }
 
 // The second source's lanes from `by` on, then the first one's.
-std::vector<Place> aligned_lanes(int bytes, int width, int by) {
+std::vector<ByteSource> aligned_lanes(int bytes, int width, int by) {
   const int lanes = bytes / width;
   return by_lane(bytes, width, [&](int i) {
     const int from = i + by % lanes;
-    return from < lanes ? Place{1, from} : Place{0, from - lanes};
+    return from < lanes ? ByteSource{1, from} : ByteSource{0, from - lanes};
   });
 }
 
 // Each 16 bytes are one of a source's, the lower half of the result's of the first source.
-std::vector<Place> shuffled_quarters(int bytes, uint8_t imm) {
+std::vector<ByteSource> shuffled_quarters(int bytes, uint8_t imm) {
   const int count = bytes / half, bits = count == 4 ? 2 : 1;
-  return by_lane(bytes, half, [&](int i) { return Place{i / (count / 2), imm >> (bits * i) & (count - 1)}; });
-}
-
-// vpermilps and vpermilpd by a vector: within 16 bytes; of 8 bytes it is the second bit that counts.
-std::vector<Place> by_indices_in_halves(int bytes, int width, std::span<const uint8_t> control) {
-  const int each = half / width;
-  return by_lane(bytes, width, [&](int i) {
-    const int index = control[static_cast<size_t>(i) * static_cast<size_t>(width)];
-    return Place{0, i / each * each + (width == 8 ? index >> 1 & 1 : index & 3)};
+  return by_lane(bytes, half, [&](int i) {
+    return ByteSource{i / (count / 2), imm >> (bits * i) & (count - 1)};
   });
 }
 
-std::vector<Place> halves_by_immediate(uint8_t imm) {
-  std::vector<Place> all;
+// vpermilps and vpermilpd by a vector: within 16 bytes; of 8 bytes it is the second bit that counts.
+std::vector<ByteSource> by_indices_in_halves(int bytes, int width, std::span<const uint8_t> control) {
+  const int each = half / width;
+  return by_lane(bytes, width, [&](int i) {
+    const int index = control[static_cast<size_t>(i) * static_cast<size_t>(width)];
+    return ByteSource{0, i / each * each + (width == 8 ? index >> 1 & 1 : index & 3)};
+  });
+}
+
+std::vector<ByteSource> halves_by_immediate(uint8_t imm) {
+  std::vector<ByteSource> all;
   for (int i = 0; i < 2 * half; ++i) {
     const int choice = imm >> (i / half * 4);
-    all.push_back(choice & 8 ? Place{} : Place{choice >> 1 & 1, (choice & 1) * half + i % half});
+    all.push_back(choice & 8 ? ByteSource{} : ByteSource{choice >> 1 & 1, (choice & 1) * half + i % half});
   }
   return all;
 }
 
-std::vector<Place> aligned(int bytes, int by) {
-  std::vector<Place> all;
+std::vector<ByteSource> aligned(int bytes, int by) {
+  std::vector<ByteSource> all;
   for (int i = 0; i < bytes; ++i) {
     const int at = i % half + by, base = i / half * half;
-    all.push_back(at < half ? Place{1, base + at} : at < 2 * half ? Place{0, base + at - half} : Place{});
+    all.push_back(at < half       ? ByteSource{1, base + at}
+                  : at < 2 * half ? ByteSource{0, base + at - half}
+                                  : ByteSource{});
   }
   return all;
 }
 
-std::vector<Place> moved_bytes(int bytes, int by) {
-  std::vector<Place> all;
+std::vector<ByteSource> moved_bytes(int bytes, int by) {
+  std::vector<ByteSource> all;
   for (int i = 0; i < bytes; ++i) {
     const int at = i % half + by;
-    all.push_back(at >= 0 && at < half ? Place{0, i / half * half + at} : Place{});
+    all.push_back(at >= 0 && at < half ? ByteSource{0, i / half * half + at} : ByteSource{});
   }
   return all;
 }
 
 // Lanes to the left by whole bytes.
-std::optional<std::vector<Place>> rotated(int bytes, int width, int bits) {
+std::optional<std::vector<ByteSource>> rotated(int bytes, int width, int bits) {
   if (bits % 8 != 0) return std::nullopt;
   const int by = bits / 8 % width;
-  std::vector<Place> all;
+  std::vector<ByteSource> all;
   for (int i = 0; i < bytes; ++i) all.push_back({0, i / width * width + (i % width + width - by) % width});
   return all;
 }
@@ -216,7 +221,7 @@ constexpr Row by_width[] = {
 };
 
 // vector: bytes of the one that is taken from or put into.
-std::vector<Place> places_of(const Row& row, int bytes, int vector, uint8_t imm) {
+std::vector<ByteSource> places_of(const Row& row, int bytes, int vector, uint8_t imm) {
   // Elements of fewer than 16 bytes are counted within 16 bytes.
   const int lane = imm % ((row.width < half ? half : vector) / row.width);
   switch (row.kind) {
@@ -234,17 +239,17 @@ std::vector<Place> places_of(const Row& row, int bytes, int vector, uint8_t imm)
 }
 
 // Of few lanes, and of rotations.
-std::optional<std::vector<Place>> of_lanes(ZydisMnemonic mnemonic, int bytes, uint8_t imm) {
+std::optional<std::vector<ByteSource>> of_lanes(ZydisMnemonic mnemonic, int bytes, uint8_t imm) {
   switch (mnemonic) {
     case ZYDIS_MNEMONIC_VINSERTPS:
       return by_lane(bytes, 4, [&](int i) {
-        if ((imm >> i & 1) != 0) return Place{};
-        return i == (imm >> 4 & 3) ? Place{1, imm >> 6} : Place{0, i};
+        if ((imm >> i & 1) != 0) return ByteSource{};
+        return i == (imm >> 4 & 3) ? ByteSource{1, imm >> 6} : ByteSource{0, i};
       });
     case ZYDIS_MNEMONIC_VMOVLHPS:
-      return by_lane(bytes, 8, [](int i) { return Place{i, 0}; });
+      return by_lane(bytes, 8, [](int i) { return ByteSource{i, 0}; });
     case ZYDIS_MNEMONIC_VMOVHLPS:
-      return by_lane(bytes, 8, [](int i) { return Place{1 - i, 1}; });
+      return by_lane(bytes, 8, [](int i) { return ByteSource{1 - i, 1}; });
     case ZYDIS_MNEMONIC_VPROLD:
       return rotated(bytes, 4, imm);
     case ZYDIS_MNEMONIC_VPROLQ:
@@ -254,8 +259,8 @@ std::optional<std::vector<Place>> of_lanes(ZydisMnemonic mnemonic, int bytes, ui
   }
 }
 
-std::optional<std::vector<Place>> by_control(ZydisMnemonic mnemonic, int bytes,
-                                             std::span<const uint8_t> control) {
+std::optional<std::vector<ByteSource>> by_control(ZydisMnemonic mnemonic, int bytes,
+                                                  std::span<const uint8_t> control) {
   switch (mnemonic) {
     case ZYDIS_MNEMONIC_VPSHUFB:
       return shuffled_bytes(bytes, control);
@@ -280,8 +285,8 @@ std::optional<std::vector<Place>> by_control(ZydisMnemonic mnemonic, int bytes,
 
 }  // namespace
 
-std::optional<std::vector<Place>> places(ZydisMnemonic mnemonic, int bytes, int vector, uint8_t imm,
-                                         std::span<const uint8_t> control) {
+std::optional<std::vector<ByteSource>> places(ZydisMnemonic mnemonic, int bytes, int vector, uint8_t imm,
+                                              std::span<const uint8_t> control) {
   if (!control.empty()) return by_control(mnemonic, bytes, control);
   for (const Row& row : by_width)
     if (row.mnemonic == mnemonic) return places_of(row, bytes, vector, imm);
@@ -289,20 +294,20 @@ std::optional<std::vector<Place>> places(ZydisMnemonic mnemonic, int bytes, int 
   switch (mnemonic) {
     case ZYDIS_MNEMONIC_VPERMILPS:
     case ZYDIS_MNEMONIC_VPSHUFD:
-      return in_halves(bytes, 4, [&](int i) { return Place{0, two_bits(i)}; });
+      return in_halves(bytes, 4, [&](int i) { return ByteSource{0, two_bits(i)}; });
     case ZYDIS_MNEMONIC_VPERMILPD:
-      return by_lane(bytes, 8, [&](int i) { return Place{0, i / 2 * 2 + (imm >> i & 1)}; });
+      return by_lane(bytes, 8, [&](int i) { return ByteSource{0, i / 2 * 2 + (imm >> i & 1)}; });
     case ZYDIS_MNEMONIC_VPSHUFLW:
-      return in_halves(bytes, 2, [&](int i) { return Place{0, i < 4 ? two_bits(i) : i}; });
+      return in_halves(bytes, 2, [&](int i) { return ByteSource{0, i < 4 ? two_bits(i) : i}; });
     case ZYDIS_MNEMONIC_VPSHUFHW:
-      return in_halves(bytes, 2, [&](int i) { return Place{0, i < 4 ? i : 4 + two_bits(i - 4)}; });
+      return in_halves(bytes, 2, [&](int i) { return ByteSource{0, i < 4 ? i : 4 + two_bits(i - 4)}; });
     case ZYDIS_MNEMONIC_VSHUFPS:
-      return in_halves(bytes, 4, [&](int i) { return Place{i / 2, two_bits(i)}; });
+      return in_halves(bytes, 4, [&](int i) { return ByteSource{i / 2, two_bits(i)}; });
     case ZYDIS_MNEMONIC_VSHUFPD:
-      return by_lane(bytes, 8, [&](int i) { return Place{i % 2, i / 2 * 2 + (imm >> i & 1)}; });
+      return by_lane(bytes, 8, [&](int i) { return ByteSource{i % 2, i / 2 * 2 + (imm >> i & 1)}; });
     case ZYDIS_MNEMONIC_VPERMQ:
     case ZYDIS_MNEMONIC_VPERMPD:
-      return by_lane(bytes, 8, [&](int i) { return Place{0, i / 4 * 4 + two_bits(i % 4)}; });
+      return by_lane(bytes, 8, [&](int i) { return ByteSource{0, i / 4 * 4 + two_bits(i % 4)}; });
     case ZYDIS_MNEMONIC_VALIGND:
       return aligned_lanes(bytes, 4, imm);
     case ZYDIS_MNEMONIC_VALIGNQ:
@@ -316,11 +321,11 @@ std::optional<std::vector<Place>> places(ZydisMnemonic mnemonic, int bytes, int 
     case ZYDIS_MNEMONIC_VPERM2F128:
       return halves_by_immediate(imm);
     case ZYDIS_MNEMONIC_VMOVDDUP:
-      return by_lane(bytes, 8, [](int i) { return Place{0, i / 2 * 2}; });
+      return by_lane(bytes, 8, [](int i) { return ByteSource{0, i / 2 * 2}; });
     case ZYDIS_MNEMONIC_VMOVSLDUP:
-      return by_lane(bytes, 4, [](int i) { return Place{0, i / 2 * 2}; });
+      return by_lane(bytes, 4, [](int i) { return ByteSource{0, i / 2 * 2}; });
     case ZYDIS_MNEMONIC_VMOVSHDUP:
-      return by_lane(bytes, 4, [](int i) { return Place{0, i / 2 * 2 + 1}; });
+      return by_lane(bytes, 4, [](int i) { return ByteSource{0, i / 2 * 2 + 1}; });
     case ZYDIS_MNEMONIC_VPALIGNR:
       return aligned(bytes, imm);
     case ZYDIS_MNEMONIC_VPSLLDQ:

@@ -10,17 +10,17 @@
 
 namespace pooljit::jit::x86 {
 
-struct Place {
+struct ByteSource {
   int source = -1;  // the first or second source; -1: a zero
   int byte = 0;
-  bool operator==(const Place&) const = default;
+  bool operator==(const ByteSource&) const = default;
 };
 
 // bytes: of the result that the instruction writes, above which zeros follow. vector: of the instruction's
 // vectors. control: the concrete bytes of a vector of indices, where the instruction has one (it is no source
 // then). None: the instruction is not such a one.
-std::optional<std::vector<Place>> places(ZydisMnemonic mnemonic, int bytes, int vector, uint8_t imm,
-                                         std::span<const uint8_t> control);
+std::optional<std::vector<ByteSource>> places(ZydisMnemonic mnemonic, int bytes, int vector, uint8_t imm,
+                                              std::span<const uint8_t> control);
 
 // Which operand, counted from the result, holds indices instead of data; no_control: none does. imm: whether
 // it has an immediate.

@@ -49,7 +49,7 @@ struct Written {
 
 class FingerprintRuns {
  public:
-  FingerprintRuns(const Kernel& kernel, const ir::PoolNest& nest, int64_t batch)
+  FingerprintRuns(const KernelCode& kernel, const ir::PoolNest& nest, int64_t batch)
       : kernel_(kernel), nest_(nest), batch_(batch), memory_(kernel, nest, batch, domain_, source_) {}
 
   // The planes that stand for all: one of each kind; where some output takes in another plane, as far as
@@ -70,8 +70,8 @@ class FingerprintRuns {
   void ranges(int64_t most_steps, BytesProof& proof) {
     const Ranges all = all_tasks(kernel_, nest_, batch_);
     proof.all_ranges = 1;
-    double tasks_of_all_ranges = 1;  // what executing them all comes to
-    for (const TaskRange& dim : all) {
+    double tasks_of_all_ranges = 1;  // the cost of executing them all
+    for (const TaskSpan& dim : all) {
       const auto count = static_cast<double>(dim.count);
       proof.all_ranges *= count * (count + 1) / 2;
       tasks_of_all_ranges *= count * (count + 1) * (count + 2) / 6;
@@ -79,7 +79,7 @@ class FingerprintRuns {
     proof.ranges = 1;  // the whole
     done_.insert(all);
     count_ = std::accumulate(all.begin(), all.end(), int64_t{1},
-                             [](int64_t product, const TaskRange& dim) { return product * dim.count; });
+                             [](int64_t product, const TaskSpan& dim) { return product * dim.count; });
     if (count_ == 1) return;
     left_ = most_steps;
     if (!single_tasks(all, proof)) return;
@@ -131,7 +131,7 @@ class FingerprintRuns {
 
   // --- ranges of tasks
 
-  using Ranges = std::vector<TaskRange>;  // one per dimension
+  using Ranges = std::vector<TaskSpan>;  // one per dimension
 
   // Every combination of one range of each dimension.
   static std::vector<Ranges> combined(const std::vector<Ranges>& of_dims) {
@@ -139,7 +139,7 @@ class FingerprintRuns {
     for (const Ranges& of_dim : of_dims) {
       std::vector<Ranges> longer;
       for (const Ranges& before : all)
-        for (const TaskRange& range : of_dim) longer.push_back(before), longer.back().push_back(range);
+        for (const TaskSpan& range : of_dim) longer.push_back(before), longer.back().push_back(range);
       all = std::move(longer);
     }
     return all;
@@ -147,7 +147,7 @@ class FingerprintRuns {
 
   static std::vector<Ranges> each_range(const Ranges& all) {
     std::vector<Ranges> of_dims;
-    for (const TaskRange& dim : all) {
+    for (const TaskSpan& dim : all) {
       of_dims.emplace_back();
       for (int64_t begin = 0; begin < dim.count; ++begin)
         for (int64_t count = 1; begin + count <= dim.count; ++count) of_dims.back().push_back({begin, count});
@@ -159,7 +159,7 @@ class FingerprintRuns {
   static std::vector<Ranges> some_ranges(const Ranges& all) {
     constexpr int64_t most_threads = 8;
     std::vector<Ranges> some;
-    const auto add = [&](size_t d, TaskRange range) { some.push_back(all), some.back()[d] = range; };
+    const auto add = [&](size_t d, TaskSpan range) { some.push_back(all), some.back()[d] = range; };
     for (size_t d = 0; d < all.size(); ++d) {
       const int64_t count = all[d].count;
       for (int64_t threads = 2; threads <= std::min(most_threads, count); ++threads)
@@ -176,10 +176,10 @@ class FingerprintRuns {
   bool run(const Ranges& ranges, BytesProof& proof) {
     constexpr int64_t overhead = 10, least_steps = 1000;
     left_ -=
-        overhead + steps_ *
-                       std::accumulate(ranges.begin(), ranges.end(), int64_t{1},
-                                       [](int64_t product, TaskRange dim) { return product * dim.count; }) /
-                       count_;
+        overhead +
+        steps_ * std::accumulate(ranges.begin(), ranges.end(), int64_t{1}, [](int64_t product, TaskSpan dim) {
+          return product * dim.count;
+        }) / count_;
     if (left_ <= 0) return false;
     try {
       memory_.call(ranges, 2 * steps_ + least_steps);
@@ -240,7 +240,7 @@ class FingerprintRuns {
     if (!run(part, proof)) return false;
     int64_t missing = 0;
     std::vector<int64_t> task;
-    for (const TaskRange& dim : part) task.push_back(dim.begin);
+    for (const TaskSpan& dim : part) task.push_back(dim.begin);
     std::vector<bool> is_asked(bytes_of_task_.size());
     for (;;) {
       const auto own = static_cast<size_t>(number(all, task));
@@ -263,7 +263,7 @@ class FingerprintRuns {
     return uint64_t{random()} << 32 | random();
   }
 
-  const Kernel& kernel_;
+  const KernelCode& kernel_;
   const ir::PoolNest& nest_;
   const int64_t batch_;
   FingerprintDomain domain_{drawn_seed()};
@@ -294,7 +294,7 @@ tl::unexpected<ir::Error> too_large(std::string_view what) {
 
 }  // namespace
 
-ir::Result<BytesProof> prove_bytes(const Kernel& kernel, const ir::PoolNest& nest, int64_t most_batches,
+ir::Result<BytesProof> prove_bytes(const KernelCode& kernel, const ir::PoolNest& nest, int64_t most_batches,
                                    ir::Isa isa, const BytesLimits& limits) {
   if (const auto has = ir::has_reading(nest); !has) return tl::unexpected(has.error());
   if (const auto ready = require_decoder(); !ready) return tl::unexpected(ready.error());

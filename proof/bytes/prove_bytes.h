@@ -1,5 +1,5 @@
 // Is machine code its nest? Not for some input: for every input, and without a run of the code. Two runs over
-// the bytes, by proof/bytes/machine.h:
+// the bytes, by proof/bytes/executor.h:
 //   fingerprints: of the whole tensor. They say of each output in which way it was made, that it takes in no
 //     plane (a batch and a channel) but its own, and which planes are made in the same way;
 //   terms: of one plane of each such kind. The terms in its outputs are read (proof/program/prove.h).
@@ -33,7 +33,7 @@ struct BytesProof {
 // most_batches: where so many are too large, one is executed.
 // Errors: "prove.code", "prove.wrong": the code is wrong, and how; "prove.program", "prove.unsupported": what
 // it does has no reading; "prove.size": it is too large, for the limits; "decoder.missing".
-ir::Result<BytesProof> prove_bytes(const Kernel& kernel, const ir::PoolNest& nest, int64_t most_batches,
+ir::Result<BytesProof> prove_bytes(const KernelCode& kernel, const ir::PoolNest& nest, int64_t most_batches,
                                    ir::Isa isa, const BytesLimits& limits = {});
 
 }  // namespace pooljit::jit::x86

@@ -18,30 +18,30 @@ void take_write_mask(Instruction& i) {
   --i.info.operand_count_visible;
 }
 
-Step::Kind kind_of(const Instruction& i, const VectorRow* row) {
-  if (row) return Step::Kind::vector;
-  if (i.info.mnemonic == ZYDIS_MNEMONIC_VZEROUPPER) return Step::Kind::zero_upper;
-  if (i.info.mnemonic == ZYDIS_MNEMONIC_SFENCE) return Step::Kind::nothing;
+CodeStep::Kind kind_of(const Instruction& i, const VectorRow* row) {
+  if (row) return CodeStep::Kind::vector;
+  if (i.info.mnemonic == ZYDIS_MNEMONIC_VZEROUPPER) return CodeStep::Kind::zero_upper;
+  if (i.info.mnemonic == ZYDIS_MNEMONIC_SFENCE) return CodeStep::Kind::nothing;
   switch (i.info.meta.category) {
     case ZYDIS_CATEGORY_RET:
-      return Step::Kind::ret;
+      return CodeStep::Kind::ret;
     case ZYDIS_CATEGORY_UNCOND_BR:
-      return Step::Kind::jump;
+      return CodeStep::Kind::jump;
     case ZYDIS_CATEGORY_COND_BR:
-      return Step::Kind::branch;
+      return CodeStep::Kind::branch;
     case ZYDIS_CATEGORY_NOP:
     case ZYDIS_CATEGORY_WIDENOP:
     case ZYDIS_CATEGORY_CET:
     case ZYDIS_CATEGORY_PREFETCH:
-      return Step::Kind::nothing;
+      return CodeStep::Kind::nothing;
     default:
-      return Step::Kind::word;
+      return CodeStep::Kind::word;
   }
 }
 
 }  // namespace
 
-Steps::Steps(const MachineCode& code) {
+Steps::Steps(const DecodedCode& code) {
   std::map<size_t, size_t> numbers;  // by offset
   for (const auto& [offset, instruction] : code.instructions()) numbers.emplace(offset, numbers.size());
   steps_.reserve(numbers.size());
@@ -49,10 +49,10 @@ Steps::Steps(const MachineCode& code) {
     const auto encoding = instruction.info.encoding;
     const bool may_have_row =
         encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX || encoding == ZYDIS_INSTRUCTION_ENCODING_VEX;
-    Step step{.instruction = instruction,
-              .row = may_have_row ? find_row(instruction.info.mnemonic) : nullptr};
+    CodeStep step{.instruction = instruction,
+                  .row = may_have_row ? find_row(instruction.info.mnemonic) : nullptr};
     step.kind = kind_of(instruction, step.row);
-    if (step.kind == Step::Kind::jump || step.kind == Step::Kind::branch)
+    if (step.kind == CodeStep::Kind::jump || step.kind == CodeStep::Kind::branch)
       step.target = numbers.at(code.successors(instruction).back());
     take_write_mask(step.instruction);
     steps_.push_back(step);

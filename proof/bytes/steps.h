@@ -9,7 +9,7 @@
 
 namespace pooljit::jit::x86 {
 
-struct Step {
+struct CodeStep {
   enum class Kind : uint8_t { vector, word, jump, branch, zero_upper, nothing, ret };
   Kind kind = Kind::word;
   Instruction instruction;         // without the operand that is a write mask
@@ -20,13 +20,13 @@ struct Step {
 // In the order in which the instructions lie: without a jump the next one follows.
 class Steps {
  public:
-  explicit Steps(const MachineCode& code);
+  explicit Steps(const DecodedCode& code);
 
-  const Step& operator[](size_t number) const { return steps_[number]; }
+  const CodeStep& operator[](size_t number) const { return steps_[number]; }
   size_t entry() const { return entry_; }
 
  private:
-  std::vector<Step> steps_;
+  std::vector<CodeStep> steps_;
   size_t entry_ = 0;
 };
 

@@ -48,15 +48,15 @@ ir::Terms::Stored stored_in(const Memory<Byte>::Buffer* buffer, const ir::View& 
 
 }  // namespace
 
-ir::Error refusal(const Kernel& kernel, const Refused& refused) {
+ir::Error refusal(const KernelCode& kernel, const Refused& refused) {
   return ir::invalid(
              refused.is_wrong ? "prove.wrong" : "prove.code",
              fmt::format("at {:x}, {}: {}", refused.at, text_of(kernel.blob->code, refused.at), refused.why))
       .value();
 }
 
-ir::Result<ir::StoredTerms> run_symbolically(const Kernel& kernel, const ir::PoolNest& nest, int64_t batch,
-                                             ir::TermGraph& graph, const RunLimits& limits,
+ir::Result<ir::StoredTerms> run_symbolically(const KernelCode& kernel, const ir::PoolNest& nest,
+                                             int64_t batch, ir::TermGraph& graph, const RunLimits& limits,
                                              std::span<const ir::Plane> planes) {
   if (const auto ready = require_decoder(); !ready) return tl::unexpected(ready.error());
   InputTerms source{graph, {}, nest.channels};

@@ -19,11 +19,12 @@ struct RunLimits {
 // Errors, with the place and text of an instruction: "prove.wrong": an access that no element owns;
 // "prove.code": it has no row, or data is where a number has to be; others: "prove.unsupported": what no term
 // says; "prove.size": the limits; "decoder.missing".
-ir::Result<ir::StoredTerms> run_symbolically(const Kernel& kernel, const ir::PoolNest& nest, int64_t batch,
-                                             ir::TermGraph& graph, const RunLimits& limits = {},
+ir::Result<ir::StoredTerms> run_symbolically(const KernelCode& kernel, const ir::PoolNest& nest,
+                                             int64_t batch, ir::TermGraph& graph,
+                                             const RunLimits& limits = {},
                                              std::span<const ir::Plane> planes = {});
 
 // The exceptions of a run of code, as an error.
-ir::Error refusal(const Kernel& kernel, const Refused& refused);
+ir::Error refusal(const KernelCode& kernel, const Refused& refused);
 
 }  // namespace pooljit::jit::x86

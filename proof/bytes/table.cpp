@@ -11,7 +11,7 @@ namespace {
 // Zydis names its mnemonics in capitals.
 constexpr VectorRow table[] = {
 #define X86(mnemonic, form, op, type, from) \
-  {ZYDIS_MNEMONIC_INVALID, Form::form, {ir::Op::op, ir::DType::type, ir::DType::from}},
+  {ZYDIS_MNEMONIC_INVALID, InstructionForm::form, {ir::Op::op, ir::DType::type, ir::DType::from}},
 #include "proof/bytes/instructions.def"
 #undef X86
 };

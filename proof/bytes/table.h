@@ -10,7 +10,7 @@
 
 namespace pooljit::jit::x86 {
 
-enum class Form : uint8_t {
+enum class InstructionForm : uint8_t {
   unary,
   narrow,
   binary,
@@ -59,7 +59,7 @@ enum class Form : uint8_t {
 
 struct VectorRow {
   ZydisMnemonic mnemonic;
-  Form form;
+  InstructionForm form;
   LaneOp op;
 };
 

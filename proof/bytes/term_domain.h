@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "proof/bytes/machine.h"
+#include "proof/bytes/executor.h"
 #include "proof/program/terms.h"
 
 namespace pooljit::jit::x86 {

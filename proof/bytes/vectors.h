@@ -1,5 +1,5 @@
-// The vectors of a processor whose bytes are of a domain (proof/bytes/machine.h), and what instructions do to
-// them by the rows of proof/bytes/instructions.def.
+// The vectors of a processor whose bytes are of a domain (proof/bytes/executor.h), and what instructions do
+// to them by the rows of proof/bytes/instructions.def.
 #pragma once
 
 #include "proof/bytes/moves.h"
@@ -38,49 +38,49 @@ class Vectors : public Moves<Domain> {
     const auto all = [&](size_t a, size_t b, size_t c) { give_lanes(i, row.op, {a, b, c}); };
     LaneOp op = row.op;
     switch (row.form) {
-      case Form::narrow:
+      case InstructionForm::narrow:
         op.saturate = true;
         [[fallthrough]];
-      case Form::unary:
+      case InstructionForm::unary:
         return unary(i, op);
-      case Form::binary:
+      case InstructionForm::binary:
         return all(1, 2, 2);
-      case Form::muladd132:
+      case InstructionForm::muladd132:
         return all(0, 2, 1);
-      case Form::muladd213:
+      case InstructionForm::muladd213:
         return all(1, 0, 2);
-      case Form::muladd231:
+      case InstructionForm::muladd231:
         return all(1, 2, 0);
-      case Form::compare:
+      case InstructionForm::compare:
         return compare_floats(i, op);
-      case Form::signs:
+      case InstructionForm::signs:
         return give_told(i,
                          lanes(with(op, ir::Predicate::lt), read_lanes(i, 1, width), zeros(),
                                i.info.avx.vector_length / 8),
                          width);
-      case Form::horizontal:
+      case InstructionForm::horizontal:
         return horizontal(i, op);
-      case Form::from_word:
-      case Form::to_word:
+      case InstructionForm::from_word:
+      case InstructionForm::to_word:
         return convert_word(i, op);
-      case Form::order:
+      case InstructionForm::order:
         return compare_integers(i, op);
-      case Form::equal:
+      case InstructionForm::equal:
         return compare(i, op, ir::Predicate::eq);
-      case Form::greater:
+      case InstructionForm::greater:
         return compare(i, op, ir::Predicate::gt);
-      case Form::scalar:
+      case InstructionForm::scalar:
         return scalar(i, op, 1);
-      case Form::scalar_unary:
+      case InstructionForm::scalar_unary:
         return scalar(i, op, 2);
-      case Form::compare_scalar:
+      case InstructionForm::compare_scalar:
         return compare_scalar(i, op);
-      case Form::fix:
+      case InstructionForm::fix:
         return fix(i, row);
-      case Form::shift:
+      case InstructionForm::shift:
         op.imm = immediate(i);
         return give(i, lanes(op, read_lanes(i, 1, width), bytes_of(to)), width);
-      case Form::pack:
+      case InstructionForm::pack:
         return pack(i, row);
       default:
         return moving_step(i, row);

@@ -1,4 +1,4 @@
-// The general registers of a processor whose bytes are of a domain (proof/bytes/machine.h), and its flags.
+// The general registers of a processor whose bytes are of a domain (proof/bytes/executor.h), and its flags.
 // Most are numbers; what is made of data is computed by the domain, as one lane.
 #pragma once
 

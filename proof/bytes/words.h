@@ -1,4 +1,4 @@
-// Instructions on general registers, over numbers: proof/bytes/machine.h reads their operands.
+// Instructions on general registers, over numbers: proof/bytes/executor.h reads their operands.
 #pragma once
 
 #include <Zydis/Zydis.h>

@@ -31,14 +31,16 @@ bool may_overflow(const LaneTerm& term) {
 
 constexpr Rational digit_base = {int64_t{1} << 32, 1};
 
-std::pair<int64_t, Form::Part> key(const Form::Weight& weight) { return {weight.element, weight.part}; }
+std::pair<int64_t, LinearForm::Part> key(const LinearForm::Weight& weight) {
+  return {weight.element, weight.part};
+}
 
 // Digits that weigh what they do in their number become it.
-void join_digits(std::vector<Form::Weight>& weights) {
+void join_digits(std::vector<LinearForm::Weight>& weights) {
   for (size_t i = 0; i + 1 < weights.size(); ++i) {
-    const Form::Weight high = weights[i], low = weights[i + 1];
-    const bool is_number = high.element == low.element && high.part == Form::Part::high &&
-                           low.part == Form::Part::low && high.weight == digit_base * low.weight;
+    const LinearForm::Weight high = weights[i], low = weights[i + 1];
+    const bool is_number = high.element == low.element && high.part == LinearForm::Part::high &&
+                           low.part == LinearForm::Part::low && high.weight == digit_base * low.weight;
     if (!is_number) continue;
     weights.erase(weights.begin() + static_cast<std::ptrdiff_t>(i));
     const bool has_whole = i > 0 && weights[i - 1].element == low.element;
@@ -53,8 +55,8 @@ void join_digits(std::vector<Form::Weight>& weights) {
 }
 
 // a + factor * b.
-Form sum(const Form& a, const Form& b, const Rational& factor) {
-  Form result;
+LinearForm sum(const LinearForm& a, const LinearForm& b, const Rational& factor) {
+  LinearForm result;
   result.constant = a.constant + factor * b.constant;
   size_t i = 0, j = 0;
   bool has_digits = false;
@@ -63,12 +65,12 @@ Form sum(const Form& a, const Form& b, const Rational& factor) {
         i < a.weights.size() && (j == b.weights.size() || key(a.weights[i]) <= key(b.weights[j]));
     const bool takes_b =
         j < b.weights.size() && (i == a.weights.size() || key(b.weights[j]) <= key(a.weights[i]));
-    Form::Weight weight = takes_a ? a.weights[i] : b.weights[j];
+    LinearForm::Weight weight = takes_a ? a.weights[i] : b.weights[j];
     weight.weight = {};
     if (takes_a) weight.weight = a.weights[i++].weight;
     if (takes_b) weight.weight = weight.weight + factor * b.weights[j++].weight;
     if (weight.weight.numerator != 0) result.weights.push_back(weight);
-    has_digits = has_digits || weight.part != Form::Part::whole;
+    has_digits = has_digits || weight.part != LinearForm::Part::whole;
   }
   if (has_digits) join_digits(result.weights);
   return result;
@@ -76,10 +78,10 @@ Form sum(const Form& a, const Form& b, const Rational& factor) {
 
 }  // namespace
 
-Form Form::times(const Rational& factor) const { return sum({}, *this, factor); }
-Form Form::plus(const Form& other) const { return sum(*this, other, {1, 1}); }
-Form Form::without_constant() const { return {weights, {}}; }
-Form Form::with_ties(std::optional<RoundingRule> rule) const { return {weights, constant, rule}; }
+LinearForm LinearForm::times(const Rational& factor) const { return sum({}, *this, factor); }
+LinearForm LinearForm::plus(const LinearForm& other) const { return sum(*this, other, {1, 1}); }
+LinearForm LinearForm::without_constant() const { return {weights, {}}; }
+LinearForm LinearForm::with_ties(std::optional<RoundingRule> rule) const { return {weights, constant, rule}; }
 
 Rational Rational::make(Int128 numerator, Int128 denominator) {
   if (denominator == 0) throw Unreadable{"a division by 0"};
@@ -125,17 +127,17 @@ Rational operator/(const Rational& a, const Rational& b) {
   return Rational::make(Int128{a.numerator} * b.denominator, Int128{a.denominator} * b.numerator);
 }
 
-const Form& Linear::form(TermId id) {
+const LinearForm& Linear::form(TermId id) {
   return forms_.of(id, [this](TermId one) { return make(one); });
 }
 
-const Form& Linear::read(TermId id) {
+const LinearForm& Linear::read(TermId id) {
   const LaneTerm& term = graph_[id];
   // Of sums of 16 bits only these bits are known yet.
   return may_overflow(term) ? read_as(term.dtype, id) : form(id);
 }
 
-const Form& Linear::read_as(DType dtype, TermId id) {
+const LinearForm& Linear::read_as(DType dtype, TermId id) {
   const bool is_widened = dtype == DType::f32 && graph_.high_half(id) != no_term;
   // What is clamped to be no less than 0 is the same number without a sign.
   const LaneTerm& term = graph_[id];
@@ -151,7 +153,7 @@ const Form& Linear::read_as(DType dtype, TermId id) {
                       true};
   };
   if (is_short(dtype) && is_short(term.dtype)) {
-    const Form& result = form(id);
+    const LinearForm& result = form(id);
     return fits(result, dtype) ? result : throw refused();
   }
   if (term.dtype != dtype && !is_widened && !is_positive && !is_small) throw refused();
@@ -168,7 +170,7 @@ Rational Linear::factor(TermId id) const {
   return is_float(term.dtype) ? Rational::meant(term.dtype, float_value(term.dtype, term.imm)) : constant(id);
 }
 
-Form Linear::make(TermId id) {
+LinearForm Linear::make(TermId id) {
   const LaneTerm& term = graph_[id];
   switch (term.kind) {
     case LaneTerm::Kind::constant:
@@ -188,28 +190,29 @@ Form Linear::make(TermId id) {
 }
 
 // A digit of an element.
-std::optional<Form> Linear::digit(TermId id) {
+std::optional<LinearForm> Linear::digit(TermId id) {
   const TermId low = written_.with_low_digit(id);
   const TermId whole = low != no_term ? low : written_.with_high_digit(id);
   if (whole == no_term || graph_[whole].kind != LaneTerm::Kind::input || graph_[whole].buffer != 0)
     return std::nullopt;
-  return Form{{{graph_[whole].imm, {1, 1}, low != no_term ? Form::Part::low : Form::Part::high}}, {}};
+  return LinearForm{
+      {{graph_[whole].imm, {1, 1}, low != no_term ? LinearForm::Part::low : LinearForm::Part::high}}, {}};
 }
 
 // What takes several instructions: conversions, quotients, digits.
-std::optional<Form> Linear::written_out(TermId id) {
+std::optional<LinearForm> Linear::written_out(TermId id) {
   const DType dtype = graph_[id].dtype;
   if (dtype != DType::i64 && dtype != DType::f64 && dtype != DType::f32) return std::nullopt;
   const DType from = dtype == DType::i64 ? DType::f64 : DType::i64;
   if (const TermId x = written_.converted_from(id, from, dtype); x != no_term) return converted(id, from, x);
   if (dtype != DType::i64) return std::nullopt;
   if (const auto found = written_.quotient(id)) {
-    const Form& dividend = read_as(dtype, found->dividend);
+    const LinearForm& dividend = read_as(dtype, found->dividend);
     expect_below(dividend, 0x1p62L);
     return dividend.times({1, found->divisor}).with_ties(found->ties);
   }
   if (const auto found = written_.wide_quotient(id)) {
-    const Form &high = read_as(dtype, found->high), &low = read_as(dtype, found->low);
+    const LinearForm &high = read_as(dtype, found->high), &low = read_as(dtype, found->low);
     const bool is_small = found->size == SumSize::small;
     expect_below(high, is_small ? 0x1p50L : 0x1p62L);
     expect_below(low, 0x1p62L);
@@ -221,7 +224,7 @@ std::optional<Form> Linear::written_out(TermId id) {
 }
 
 // Of the number x, which may have been moved so that its ties go away from zero.
-Form Linear::converted(TermId id, DType from, TermId x) {
+LinearForm Linear::converted(TermId id, DType from, TermId x) {
   const DType to = graph_[id].dtype;
   const bool may_be_away = is_float(from) && (to == DType::i32 || (to == DType::i64 && from == DType::f64));
   const TermId number = may_be_away ? written_.rounded_away_from(id, from, to) : no_term;
@@ -229,18 +232,18 @@ Form Linear::converted(TermId id, DType from, TermId x) {
   return read_as(from, x);
 }
 
-Linear::Range Linear::range(const Form& form) const {
+Linear::Range Linear::range(const LinearForm& form) const {
   const auto value = [](const Rational& number) {
     return static_cast<long double>(number.numerator) / static_cast<long double>(number.denominator);
   };
-  const auto of_part = [&](Form::Part part) {
-    if (part == Form::Part::low) return Range{0, 0x1p32L - 1};
-    if (part == Form::Part::high) return Range{-0x1p31L, 0x1p31L - 1};
+  const auto of_part = [&](LinearForm::Part part) {
+    if (part == LinearForm::Part::low) return Range{0, 0x1p32L - 1};
+    if (part == LinearForm::Part::high) return Range{-0x1p31L, 0x1p31L - 1};
     const IntegerRange all = integer_range(input_);
     return Range{static_cast<long double>(all.least), static_cast<long double>(all.most)};
   };
   Range result = {value(form.constant), value(form.constant)};
-  for (const Form::Weight& one : form.weights) {
+  for (const LinearForm::Weight& one : form.weights) {
     const Range part = of_part(one.part);
     const long double weight = value(one.weight), a = weight * part.low, b = weight * part.high;
     result.low += std::min(a, b);
@@ -249,7 +252,7 @@ Linear::Range Linear::range(const Form& form) const {
   return result;
 }
 
-bool Linear::fits(const Form& form, DType dtype) const {
+bool Linear::fits(const LinearForm& form, DType dtype) const {
   // What is divided is rounded to an integer.
   constexpr long double rounding = 0.25L;
   const IntegerRange all = integer_range(dtype);
@@ -258,21 +261,21 @@ bool Linear::fits(const Form& form, DType dtype) const {
          found.high <= static_cast<long double>(all.most) + rounding;
 }
 
-void Linear::expect_below(const Form& form, long double most) const {
+void Linear::expect_below(const LinearForm& form, long double most) const {
   const Range found = range(form);
   if (found.low <= -most || found.high >= most)
     throw Unreadable{"a dividend that is too large for its division"};
 }
 
 // Elements of floats are far from overflowing integers that they were never converted to.
-Form Linear::computed(TermId id) {
-  Form form = made_by(id);
+LinearForm Linear::computed(TermId id) {
+  LinearForm form = made_by(id);
   const LaneTerm& term = graph_[id];
   if (!may_overflow(term) || is_float(term.dtype) || is_float(input_)) return form;
   if (fits(form, term.dtype)) return form;
   if (is_short(term.dtype))
     for (const int64_t turn : {0, 0x10000, -0x10000}) {
-      Form turned = form;
+      LinearForm turned = form;
       turned.constant = turned.constant + Rational{turn, 1};
       if (fits(turned, DType::u16) || fits(turned, DType::i16)) return turned;
     }
@@ -282,7 +285,7 @@ Form Linear::computed(TermId id) {
                                static_cast<double>(found.high))};
 }
 
-Form Linear::made_by(TermId id) {
+LinearForm Linear::made_by(TermId id) {
   const LaneTerm& term = graph_[id];
   if (const TermId x = graph_.rounded_to_bf16(id); x != no_term) return read_as(DType::f32, x);
   if (auto form = written_out(id)) return *form;
@@ -313,11 +316,11 @@ Form Linear::made_by(TermId id) {
 }
 
 // Sums and differences of integers of 16 bits are right modulo 2^16.
-const Form& Linear::summand(DType dtype, TermId id) {
+const LinearForm& Linear::summand(DType dtype, TermId id) {
   return is_short(dtype) && is_short(graph_[id].dtype) ? form(id) : read_as(dtype, id);
 }
 
-Form Linear::scaled(const LaneTerm& term, bool divides) {
+LinearForm Linear::scaled(const LaneTerm& term, bool divides) {
   if (graph_.is_constant(term.args[1])) {
     const Rational by = divides ? Rational{1, 1} / constant(term.args[1]) : factor(term.args[1]);
     return read_as(term.dtype, term.args[0]).times(by);
@@ -337,7 +340,7 @@ bool Linear::is_beyond_output(TermId bound, bool above) const {
 }
 
 // Clamping to the output's range, which the conversion to it would do.
-std::optional<Form> Linear::clamped(TermId id) {
+std::optional<LinearForm> Linear::clamped(TermId id) {
   const DType dtype = graph_[id].dtype;
   for (const Op op : {Op::min, Op::max}) {
     const auto pair = written_.picked_from(id, op, dtype);
@@ -349,7 +352,7 @@ std::optional<Form> Linear::clamped(TermId id) {
 }
 
 // 0 for a NaN, or the end of the output's range for what lies beyond it, of the same number.
-Form Linear::chosen(const LaneTerm& term) {
+LinearForm Linear::chosen(const LaneTerm& term) {
   const LaneTerm& mask = graph_[term.args[0]];
   const bool is_guard =
       mask.kind == LaneTerm::Kind::op && mask.op == Op::cmp && graph_.is_constant(term.args[1]);

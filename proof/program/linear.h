@@ -31,7 +31,7 @@ Rational operator-(const Rational& a, const Rational& b);
 Rational operator*(const Rational& a, const Rational& b);
 Rational operator/(const Rational& a, const Rational& b);
 
-struct Form {
+struct LinearForm {
   // Of an int64 perhaps one digit of base 2^32. Where both weigh what they do in the number, it is whole.
   enum class Part : uint8_t { whole, high, low };
   struct Weight {
@@ -44,11 +44,11 @@ struct Form {
   Rational constant;
   // How ties were rounded where it is rounded to an integer; none: there are no ties.
   std::optional<RoundingRule> ties = RoundingRule::half_even;
-  bool operator==(const Form&) const = default;
-  Form times(const Rational& factor) const;
-  Form plus(const Form& other) const;
-  Form without_constant() const;
-  Form with_ties(std::optional<RoundingRule> rule) const;
+  bool operator==(const LinearForm&) const = default;
+  LinearForm times(const Rational& factor) const;
+  LinearForm plus(const LinearForm& other) const;
+  LinearForm without_constant() const;
+  LinearForm with_ties(std::optional<RoundingRule> rule) const;
 };
 
 // Integers of 16 bits, whose sums and products with constants are the same bits with and without a sign.
@@ -61,29 +61,29 @@ class Linear {
   Linear(const TermGraph& graph, WrittenOut& written, DType input, DType output, bool is_open)
       : graph_(graph), written_(written), input_(input), output_(output), is_open_(is_open) {}
   // Throws Unreadable.
-  const Form& read(TermId id);
+  const LinearForm& read(TermId id);
 
  private:
   // Of a term that is taken as this type: bits of another one are no number.
-  const Form& read_as(DType dtype, TermId id);
+  const LinearForm& read_as(DType dtype, TermId id);
   // Of 16 bits the number that the term's bits are modulo 2^16, whatever its sign; else as read().
-  const Form& form(TermId id);
-  Form make(TermId id);
-  Form made_by(TermId id);
-  Form computed(TermId id);
+  const LinearForm& form(TermId id);
+  LinearForm make(TermId id);
+  LinearForm made_by(TermId id);
+  LinearForm computed(TermId id);
   // Of what a form may be.
   struct Range {
     long double low, high;
   };
-  Range range(const Form& form) const;
-  bool fits(const Form& form, DType dtype) const;
-  void expect_below(const Form& form, long double most) const;
-  Form converted(TermId id, DType from, TermId x);
-  std::optional<Form> digit(TermId id);
+  Range range(const LinearForm& form) const;
+  bool fits(const LinearForm& form, DType dtype) const;
+  void expect_below(const LinearForm& form, long double most) const;
+  LinearForm converted(TermId id, DType from, TermId x);
+  std::optional<LinearForm> digit(TermId id);
   // of_low_byte: what lies above it does not count.
-  std::optional<Form> short_quotient(TermId id);
-  std::optional<Form> by_reciprocal(TermId id, bool of_low_byte);
-  std::optional<Form> by_power_of_two(TermId id, bool of_low_byte);
+  std::optional<LinearForm> short_quotient(TermId id);
+  std::optional<LinearForm> by_reciprocal(TermId id, bool of_low_byte);
+  std::optional<LinearForm> by_power_of_two(TermId id, bool of_low_byte);
   const LaneTerm* short_op(TermId id, Op op) const;
   // number * factor >> shift
   struct ShortProduct {
@@ -91,7 +91,9 @@ class Linear {
     DType dtype;
     int64_t factor, shift;
     // Of what this form of the number is without its constant.
-    RoundedProducts::Product of(const Form& form) const { return {form.constant.numerator, factor, shift}; }
+    RoundedProducts::Product of(const LinearForm& form) const {
+      return {form.constant.numerator, factor, shift};
+    }
   };
   std::optional<ShortProduct> short_product(TermId id, bool of_low_byte) const;
   struct Rounded {
@@ -103,13 +105,13 @@ class Linear {
     int depth = 0;
   };
   void take_rounded(TermId id, Rounded& sum) const;
-  Form without_bit(const Rounded& parts, DType dtype);
-  Form half_moved(const Rounded& parts);
-  const Form& summand(DType dtype, TermId id);
-  std::optional<Form> written_out(TermId id);
-  Form scaled(const LaneTerm& term, bool divides);
-  std::optional<Form> clamped(TermId id);
-  Form chosen(const LaneTerm& term);
+  LinearForm without_bit(const Rounded& parts, DType dtype);
+  LinearForm half_moved(const Rounded& parts);
+  const LinearForm& summand(DType dtype, TermId id);
+  std::optional<LinearForm> written_out(TermId id);
+  LinearForm scaled(const LaneTerm& term, bool divides);
+  std::optional<LinearForm> clamped(TermId id);
+  LinearForm chosen(const LaneTerm& term);
   bool is_beyond_output(TermId bound, bool above) const;
   Rational constant(TermId id) const;
   Rational factor(TermId id) const;
@@ -118,7 +120,7 @@ class Linear {
   WrittenOut& written_;
   DType input_, output_;
   bool is_open_;
-  Readings<Form> forms_;
+  Readings<LinearForm> forms_;
   RoundedProducts products_;
 };
 

@@ -6,7 +6,7 @@
 namespace pooljit::ir {
 
 // The low byte of a quotient is the same whether a sign or zeros are shifted in above it.
-std::optional<Form> Linear::short_quotient(TermId id) {
+std::optional<LinearForm> Linear::short_quotient(TermId id) {
   const LaneTerm& term = graph_[id];
   const bool of_low_byte =
       term.op == Op::cvt && term.keeps_low_bytes() && bytes(term.dtype) == 1 && !term.saturate;
@@ -37,7 +37,7 @@ std::optional<Linear::ShortProduct> Linear::short_product(TermId id, bool of_low
 
 // A short product that is a quotient: of a number, and perhaps of one more where what lies below a tie is
 // odd, or of one less where it is negative.
-std::optional<Form> Linear::by_reciprocal(TermId id, bool of_low_byte) {
+std::optional<LinearForm> Linear::by_reciprocal(TermId id, bool of_low_byte) {
   const auto product = short_product(id, of_low_byte);
   if (!product) return std::nullopt;
   Rounded parts;
@@ -45,18 +45,18 @@ std::optional<Form> Linear::by_reciprocal(TermId id, bool of_low_byte) {
   const auto below = parts.bit == no_term ? std::nullopt : short_product(parts.bit, false);
   if (below && parts.of_sign != no_term) throw Unreadable{"a bit and a sign of a sum"};
   const bool has_sign = parts.bit == no_term && parts.of_sign != no_term;
-  const Form n =
+  const LinearForm n =
       below || has_sign ? without_bit(parts, product->dtype) : read_as(product->dtype, product->number);
   RoundedProducts::Quotient quotient{product->of(n), std::nullopt, has_sign, of_low_byte};
   if (has_sign && read_as(DType::i16, parts.of_sign) != n.without_constant())
     throw Unreadable{"a sign of another sum"};
   if (below) {
-    const Form& lower = read_as(below->dtype, below->number);
+    const LinearForm& lower = read_as(below->dtype, below->number);
     if (lower.weights != n.weights) throw Unreadable{"a bit of another sum"};
     quotient.odd = below->of(lower);
   }
   int64_t step = 0;
-  for (const Form::Weight& one : n.weights) {
+  for (const LinearForm::Weight& one : n.weights) {
     if (one.weight.denominator != 1) throw Unreadable{"a part of an integer"};
     step = std::gcd(step, one.weight.numerator);
   }
@@ -68,11 +68,11 @@ std::optional<Form> Linear::by_reciprocal(TermId id, bool of_low_byte) {
 }
 
 // The sum of the other parts, which fits its lanes with the bit, or the sign, too.
-Form Linear::without_bit(const Rounded& parts, DType dtype) {
-  Form n;
+LinearForm Linear::without_bit(const Rounded& parts, DType dtype) {
+  LinearForm n;
   for (const TermId part : parts.others) n = n.plus(form(part));
   n.constant = n.constant + Rational{parts.constant, 1};
-  Form moved = n;
+  LinearForm moved = n;
   moved.constant = moved.constant + Rational{parts.of_sign == no_term ? 1 : -1, 1};
   if (!fits(n, dtype) || !fits(moved, dtype)) throw Unreadable{"a sum that may overflow with its bit"};
   return n;
@@ -114,7 +114,7 @@ void Linear::take_rounded(TermId id, Rounded& sum) const {
 
 // What is shifted by k to be rounded, ties to even: n + (2^(k - 1) - 1) + (n >> k & 1); away from zero:
 // n + 2^(k - 1), less one where n is negative.
-std::optional<Form> Linear::by_power_of_two(TermId id, bool of_low_byte) {
+std::optional<LinearForm> Linear::by_power_of_two(TermId id, bool of_low_byte) {
   const LaneTerm* const shifted = short_op(id, Op::shr);
   if (!shifted || shifted->imm < 1 || shifted->imm > 14) return std::nullopt;
   Rounded found;
@@ -125,9 +125,9 @@ std::optional<Form> Linear::by_power_of_two(TermId id, bool of_low_byte) {
   const bool has_bit = bit && bit->imm == shifted->imm && found.of_sign == no_term &&
                        found.others == std::vector<TermId>{found.of_bit};
   if ((!is_away && !has_bit) || (found.constant - added) % 0x10000 != 0) return std::nullopt;
-  const Form n = is_away ? half_moved(found) : form(found.of_bit);
+  const LinearForm n = is_away ? half_moved(found) : form(found.of_bit);
   if (n.weights.empty()) return std::nullopt;
-  Form most = n;
+  LinearForm most = n;
   most.constant = most.constant + Rational{half, 1};
   const auto suits = [&](DType dtype) { return fits(n, dtype) && fits(most, dtype); };
   if (!suits(shifted->dtype) && !(of_low_byte && suits(DType::i16))) return std::nullopt;
@@ -136,12 +136,12 @@ std::optional<Form> Linear::by_power_of_two(TermId id, bool of_low_byte) {
 }
 
 // The number that a constant, and a sign where it has one, are added to; empty: they are none of it.
-Form Linear::half_moved(const Rounded& parts) {
+LinearForm Linear::half_moved(const Rounded& parts) {
   if (parts.of_sign != no_term)
-    return parts.others == std::vector<TermId>{parts.of_sign} ? form(parts.of_sign) : Form{};
-  Form n;
+    return parts.others == std::vector<TermId>{parts.of_sign} ? form(parts.of_sign) : LinearForm{};
+  LinearForm n;
   for (const TermId part : parts.others) n = n.plus(form(part));
-  return range(n).low >= 0 ? n : Form{};
+  return range(n).low >= 0 ? n : LinearForm{};
 }
 
 }  // namespace pooljit::ir

@@ -41,14 +41,14 @@ class Prover {
   }
 
  private:
-  struct Place {
+  struct OutputElement {
     int64_t n, c;
     const std::vector<int64_t>& position;
     const std::vector<Window>& windows;
     const WindowTaps& taps;
   };
 
-  TermId stored(const Terms::Stored& all, const View& view, const Place& place) {
+  TermId stored(const Terms::Stored& all, const View& view, const OutputElement& place) {
     const int64_t element = plane_offset(view, place.n, place.c) + position_offset(view, place.position);
     const auto at = all.find(element * bytes(view.dtype));
     if (at == all.end()) throw wrong("nothing was stored");
@@ -57,7 +57,7 @@ class Prover {
     return at->second;
   }
 
-  void check(const Place& place) {
+  void check(const OutputElement& place) {
     const auto where = [&](std::string_view what, const Unreadable& error) {
       return Unreadable{fmt::format("{} at n={} c={} [{}]: {}", what, place.n, place.c,
                                     fmt::join(place.position, ","), error.why),
@@ -82,7 +82,7 @@ class Prover {
     }
   }
 
-  void check_result(TermId id, const Place& place) {
+  void check_result(TermId id, const OutputElement& place) {
     switch (info(nest_.reduction).kind) {
       case ReductionKind::extreme:
         return check_joined(id, place);
@@ -96,7 +96,7 @@ class Prover {
   }
 
   // Offsets in bytes of the window's elements, row-major. Where a view repeats an element, so does this.
-  std::vector<int64_t> window(const Place& place) const {
+  std::vector<int64_t> window(const OutputElement& place) const {
     std::vector<int64_t> elements;
     const int64_t base = plane_offset(nest_.input, place.n, place.c) + place.taps.first.offset;
     for (const Tap& tap : place.taps.from_first)
@@ -156,7 +156,7 @@ class Prover {
     throw wrong("NaNs are not treated as the nest says");
   }
 
-  void check_joined(TermId id, const Place& place) {
+  void check_joined(TermId id, const OutputElement& place) {
     const Joined& joined = provenance().value(before_conversion(id));
     // Equal integers have equal bits.
     const bool in_order = is_float_nest() && (nest_.indices || nest_.zeros == ZeroRule::first);
@@ -168,7 +168,7 @@ class Prover {
     if (!wanted.empty()) expect_nans(joined.nans);
   }
 
-  void check_winner(TermId id, const Place& place) {
+  void check_winner(TermId id, const OutputElement& place) {
     const Winner& winner = provenance().winner(id);
     const std::vector<int64_t> elements = window(place);
     const int64_t first = place.taps.first.index + place.n * rule_.batch + place.c * rule_.channel;
@@ -202,7 +202,7 @@ class Prover {
     return Rational::meant(DType::f64, q.scale / q.output_scale);
   }
   // What zero points add to the sum of the stored integers.
-  Rational added(const Place& place) const {
+  Rational added(const OutputElement& place) const {
     const Quantization q = nest_.quantization.value_or(Quantization{});
     const auto taps = static_cast<int64_t>(window(place).size());
     if (taps == 0 || !nest_.quantization) return {q.output_zero_point, 1};
@@ -213,7 +213,7 @@ class Prover {
 
   // By offset in bytes, what each element of the window weighs. Where a view repeats an element, these add
   // up. Backward each element is divided by its own window's divisor.
-  std::map<int64_t, Rational> weights(const Place& place) const {
+  std::map<int64_t, Rational> weights(const OutputElement& place) const {
     std::map<int64_t, Rational> result;
     std::vector<Window> windows = place.windows;
     for_each_tap(place.windows, [&](const std::vector<int64_t>& at) {
@@ -246,18 +246,18 @@ class Prover {
   }
 
   // Averages of integers that are rounded by what is read here; odd divisors make no ties.
-  bool may_tie(const Place& place) const {
+  bool may_tie(const OutputElement& place) const {
     const bool is_rounded = nest_.divides() && !is_float(nest_.input.dtype) &&
                             !is_float(nest_.output.dtype) && nest_.epilogue.empty();
     return is_rounded && (nest_.quantization || divisor(nest_, place.windows) % 2 == 0);
   }
 
-  void check_form(TermId id, const Place& place) {
+  void check_form(TermId id, const OutputElement& place) {
     if (!linear_) linear_.emplace(graph_, written_, nest_.input.dtype, nest_.result_dtype(), may_be_open());
-    const Form& form = linear_->read(id);
+    const LinearForm& form = linear_->read(id);
     const std::map<int64_t, Rational> wanted = weights(place);
     for (const auto& [element, weight, part] : form.weights) {
-      if (part != Form::Part::whole)
+      if (part != LinearForm::Part::whole)
         throw Unreadable{fmt::format("a digit of the element at byte {} weighs by itself", element)};
       const auto right = wanted.find(element);
       const Rational should = right == wanted.end() ? Rational{} : right->second;
@@ -273,7 +273,7 @@ class Prover {
       throw wrong("ties are not rounded as the nest says");
   }
 
-  void check_product(TermId id, const Place& place) {
+  void check_product(TermId id, const OutputElement& place) {
     const DType result = nest_.result_dtype(), input = nest_.input.dtype;
     const DType own = !is_float(input)      ? (is_float(result) ? DType::i64 : result)
                       : input == DType::f64 ? DType::f64

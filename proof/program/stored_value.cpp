@@ -143,7 +143,7 @@ TermId StoredValue::rounded(TermId id, DType from, DType to) const {
 
 // --- steps
 
-bool StoredValue::is_operand(TermId id, size_t number, const Place& place) const {
+bool StoredValue::is_operand(TermId id, size_t number, const OutputElement& place) const {
   const View& view = operands_[number];
   const TermId element = converted_from(id, view.dtype, nest_.result_dtype());
   if (element == no_term || graph_[element].kind != LaneTerm::Kind::input) return false;
@@ -153,7 +153,7 @@ bool StoredValue::is_operand(TermId id, size_t number, const Place& place) const
          term.buffer == buffer_of(Param::Role::operand, static_cast<int64_t>(number));
 }
 
-TermId StoredValue::beside_operand(TermId id, Op op, size_t number, const Place& place) const {
+TermId StoredValue::beside_operand(TermId id, Op op, size_t number, const OutputElement& place) const {
   const LaneTerm* const term = graph_.op(id, op, nest_.result_dtype());
   for (const int i : {1, 0})
     if (term && is_operand(term->args[i], number, place)) return term->args[1 - i];
@@ -179,7 +179,8 @@ TermId StoredValue::rectified(TermId id) const {
   return is_le || is_ge ? x : no_term;
 }
 
-TermId StoredValue::before_part(TermId id, size_t number, const StepPart& part, const Place& place) const {
+TermId StoredValue::before_part(TermId id, size_t number, const StepPart& part,
+                                const OutputElement& place) const {
   const EpilogueStep& step = nest_.epilogue[number];
   const auto beside = [&](Op op) {
     return info(step.kind).numbers > 0
@@ -214,7 +215,7 @@ TermId StoredValue::before_part(TermId id, size_t number, const StepPart& part, 
   return no_term;
 }
 
-TermId StoredValue::before_step(TermId id, size_t number, const Place& place) const {
+TermId StoredValue::before_step(TermId id, size_t number, const OutputElement& place) const {
   const StepParts& parts = info(nest_.epilogue[number].kind).parts;
   for (const StepPart* part = parts.end(); part != parts.begin();)
     id = before_part(id, number, *--part, place);

@@ -29,7 +29,7 @@ class StoredValue {
   TermId converted_from(TermId id, DType from, DType to) const;
 
  private:
-  struct Place {
+  struct OutputElement {
     int64_t n, c;
     const std::vector<int64_t>& position;
   };
@@ -44,10 +44,10 @@ class StoredValue {
   TermId narrowed(TermId id, DType from, DType to) const;
   TermId rounded(TermId id, DType from, DType to) const;
   TermId rectified(TermId id) const;
-  TermId before_part(TermId id, size_t step, const StepPart& part, const Place& place) const;
-  TermId before_step(TermId id, size_t step, const Place& place) const;
-  bool is_operand(TermId id, size_t number, const Place& place) const;
-  TermId beside_operand(TermId id, Op op, size_t number, const Place& place) const;
+  TermId before_part(TermId id, size_t step, const StepPart& part, const OutputElement& place) const;
+  TermId before_step(TermId id, size_t step, const OutputElement& place) const;
+  bool is_operand(TermId id, size_t number, const OutputElement& place) const;
+  TermId beside_operand(TermId id, Op op, size_t number, const OutputElement& place) const;
   TermId beside_number(TermId id, Op op, double number) const;
   int64_t of_nothing(double nothing, size_t steps, bool is_stored) const;
   void expect_nothing(TermId constant, double nothing, size_t steps, bool is_stored) const;

@@ -15,8 +15,8 @@ namespace {
 
 // Norms that are not exact: their powers; roots of long floats, which the oracle rounds twice.
 bool is_rounded(const ir::PoolNest& nest) {
-  return has_tested_values(nest) || (argument_of(nest) == Argument::norm && !std::isinf(nest.norm_type) &&
-                                     nest.input.dtype == ir::DType::f64);
+  return has_tested_values(nest) || (argument_of(nest) == ProofArgument::norm &&
+                                     !std::isinf(nest.norm_type) && nest.input.dtype == ir::DType::f64);
 }
 
 ir::View packed(ir::DType dtype, const ir::PoolNest& nest, Extent extent) {
@@ -129,7 +129,7 @@ Positions unravel(int64_t number, const std::vector<ir::NestDim>& dims, Extent e
 bool adds_by_dimensions(const ir::PoolNest& nest) {
   int64_t taps = 0;
   for (const ir::NestDim& dim : nest.dims) taps += dim.most_taps();
-  return argument_of(nest) == Argument::sum && !nest.quantization && nest.epilogue.empty() &&
+  return argument_of(nest) == ProofArgument::sum && !nest.quantization && nest.epilogue.empty() &&
          nest.input.dtype != ir::DType::i64 && nest.full_taps() >= worth_dimensions * taps;
 }
 
@@ -207,7 +207,7 @@ Plane Oracle::sums(const Plane& plane) const {
 
 Expected Oracle::evaluate(const Probe& probe, const std::vector<bool>& used) const {
   const bool has_indices = nest_.indices.has_value();
-  const bool is_separable = argument_of(nest_) == Argument::extremum && !has_indices;
+  const bool is_separable = argument_of(nest_) == ProofArgument::extremum && !has_indices;
   Expected expected;
   expected.outputs.resize(probe.planes.size());
   expected.indices.resize(probe.planes.size());

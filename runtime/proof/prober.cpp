@@ -72,7 +72,7 @@ class Prober {
   }
 
  private:
-  struct Place {
+  struct CallBuffers {
     GuardedBuffer input, output, indices, scratch;
     std::vector<GuardedBuffer> operands;
     int64_t shift;         // bytes from where the buffers begin to the first elements
@@ -98,7 +98,7 @@ class Prober {
     }
   }
 
-  ir::Result<Place> make_place(GuardedBuffer::Flush flush, int64_t shift) {
+  ir::Result<CallBuffers> make_place(GuardedBuffer::Flush flush, int64_t shift) {
     std::vector<GuardedBuffer> made;
     const auto size_of = [](const Lattice& lattice) { return lattice.span() * lattice.width(); };
     const int64_t alignment = code_.info.output_alignment, output_shift = alignment == 1 ? shift : 0;
@@ -114,15 +114,16 @@ class Prober {
     }
     auto scratch = GuardedBuffer::make(size_t(code_.info.scratch_bytes), flush);
     if (!scratch) return tl::unexpected(scratch.error());
-    Place place{std::move(made[0]), std::move(made[1]), std::move(made[2]), std::move(*scratch), {}, shift,
-                output_shift};
+    CallBuffers place{
+        std::move(made[0]), std::move(made[1]), std::move(made[2]), std::move(*scratch), {}, shift,
+        output_shift};
     for (size_t i = 3; i < made.size(); ++i) place.operands.push_back(std::move(made[i]));
     return place;
   }
 
   bool reads_indices() const { return nest_.is_backward() && indices_; }
 
-  bool passes(const Probe& probe, const Place& place) {
+  bool passes(const Probe& probe, const CallBuffers& place) {
     ++report_.probes[size_t(probe.part)];
     const auto chosen = [&](size_t plane) {
       return probe.chosen ? probe.chosen(int64_t(plane) / nest_.channels, int64_t(plane) % nest_.channels)
@@ -141,7 +142,8 @@ class Prober {
     return true;
   }
 
-  void scatter_operand(size_t number, const Probe& probe, const Chosen& chosen, const Place& place) const {
+  void scatter_operand(size_t number, const Probe& probe, const Chosen& chosen,
+                       const CallBuffers& place) const {
     std::vector<Plane> planes;
     for (size_t i = 0; i < probe.planes.size(); ++i)
       planes.push_back(probe.operands.empty() ? neutral_[number] : probe.operands[i][number]);
@@ -149,7 +151,7 @@ class Prober {
   }
 
   // cells: how many ranges the tasks are cut into; 0: as many as there are tasks, if they are not too many.
-  void execute(const Place& place, int cells, const Lattice::Content& indices) {
+  void execute(const CallBuffers& place, int cells, const Lattice::Content& indices) {
     std::vector<int64_t> extents;
     int64_t tasks = 1;
     for (const ir::TaskDim& task : code_.info.tasks) {
@@ -170,7 +172,7 @@ class Prober {
     ++report_.runs;
   }
 
-  void compare(Part part, const Expected& expected, const Chosen& chosen, const Place& place) {
+  void compare(Part part, const Expected& expected, const Chosen& chosen, const CallBuffers& place) {
     const auto describe = [&](std::string_view what, Extent extent, const Lattice::Difference& d) {
       report_.failure =
           fmt::format("{}: {} at n={} c={} [{}] is 0x{:x}, not 0x{:x}", info(part).text, what,
@@ -216,7 +218,7 @@ class Prober {
   }
 
   // Bytes between the elements of the input would win, or change every sum.
-  void fill_gaps(const Place& place) const {
+  void fill_gaps(const CallBuffers& place) const {
     fill(input_, nest_.input.dtype, place.input.data() + place.shift);
     const std::vector<ir::View> views = operand_views(nest_);
     for (size_t i = 0; i < operands_.size(); ++i)
@@ -230,7 +232,7 @@ class Prober {
       std::memcpy(first + i * lattice.width(), &bits, size_t(lattice.width()));
   }
 
-  void check_canaries(const Place& place) {
+  void check_canaries(const CallBuffers& place) {
     check_canaries(output_, place.output, place.output_shift, "output");
     if (indices_) check_canaries(*indices_, place.indices, place.shift, "indices");
   }

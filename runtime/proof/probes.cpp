@@ -14,7 +14,7 @@
 namespace pooljit::runtime {
 namespace {
 
-constexpr PartInfo part_table[] = {
+constexpr ProofPartInfo part_table[] = {
 #define PART(name, text, shows) {text, shows},
 #include "runtime/proof/parts.def"
 #undef PART
@@ -277,18 +277,18 @@ class Maker {
 
 }  // namespace
 
-std::optional<Argument> argument_of(const ir::PoolNest& nest) {
+std::optional<ProofArgument> argument_of(const ir::PoolNest& nest) {
   if (nest.direction == ir::Direction::unpool || nest.is_norm_gradient()) return std::nullopt;
-  if (nest.is_backward()) return nest.indices ? Argument::chosen : Argument::shared;
+  if (nest.is_backward()) return nest.indices ? ProofArgument::chosen : ProofArgument::shared;
   switch (info(nest.reduction).kind) {
     case ir::ReductionKind::extreme:
-      return Argument::extremum;
+      return ProofArgument::extremum;
     case ir::ReductionKind::sum:
-      return Argument::sum;
+      return ProofArgument::sum;
     case ir::ReductionKind::norm:
-      return Argument::norm;
+      return ProofArgument::norm;
     case ir::ReductionKind::product:
-      return Argument::product;
+      return ProofArgument::product;
   }
   return std::nullopt;
 }
@@ -321,13 +321,13 @@ uint64_t tap_position(const ir::PoolNest& forward, const Positions& output, int6
   return position;
 }
 
-const PartInfo& info(Part part) { return part_table[size_t(part)]; }
+const ProofPartInfo& info(Part part) { return part_table[size_t(part)]; }
 
 std::vector<std::string_view> hidden_by_steps(const ir::PoolNest& nest) {
   if (nest.epilogue.empty()) return {};
   std::vector<std::string_view> hidden;
   const Through through(nest);
-  if (argument_of(nest) == Argument::extremum) {
+  if (argument_of(nest) == ProofArgument::extremum) {
     const Values values(nest);
     const auto output = [&](uint64_t element) {
       return through.output(number_of(nest.input.dtype, element));
@@ -338,8 +338,8 @@ std::vector<std::string_view> hidden_by_steps(const ir::PoolNest& nest) {
       hidden.emplace_back("what becomes of NaNs, which the steps do not let be seen");
     return hidden;
   }
-  if (argument_of(nest) == Argument::product) return hidden;
-  const bool is_norm = argument_of(nest) == Argument::norm,
+  if (argument_of(nest) == ProofArgument::product) return hidden;
+  const bool is_norm = argument_of(nest) == ProofArgument::norm,
              is_largest = is_norm && std::isinf(nest.norm_type);
   const double unit = probe_unit(nest);
   if (is_largest && norms_told(nest, unit) < 5)
@@ -359,16 +359,16 @@ std::vector<std::string_view> hidden_by_steps(const ir::PoolNest& nest) {
 void for_each_probe(const ir::PoolNest& nest, int64_t batch, const Visit& visit) {
   Maker maker(nest, batch, visit);
   switch (*argument_of(nest)) {
-    case Argument::extremum:
+    case ProofArgument::extremum:
       return void(maker.extremum());
-    case Argument::sum:
-    case Argument::product:
+    case ProofArgument::sum:
+    case ProofArgument::product:
       return void(maker.sum(1));
-    case Argument::norm:
+    case ProofArgument::norm:
       return void(maker.norm());
-    case Argument::shared:
+    case ProofArgument::shared:
       return void(maker.sum(0));
-    case Argument::chosen:
+    case ProofArgument::chosen:
       return void(maker.chosen());
   }
 }

@@ -22,10 +22,10 @@ enum class Part : uint8_t {
 #include "runtime/proof/parts.def"
 #undef PART
 };
-struct PartInfo {
+struct ProofPartInfo {
   std::string_view text, shows;
 };
-const PartInfo& info(Part part);
+const ProofPartInfo& info(Part part);
 inline constexpr size_t part_count =
 #define PART(name, text, shows) +1
 #include "runtime/proof/parts.def"
@@ -33,7 +33,7 @@ inline constexpr size_t part_count =
     ;
 
 // How outputs are made of their windows, and so what probes have to decide.
-enum class Argument : uint8_t {
+enum class ProofArgument : uint8_t {
   extremum,  // one of the elements
   sum,       // weights times elements: sums, averages
   norm,      // a sum of powers of magnitudes, or the largest of them
@@ -41,7 +41,7 @@ enum class Argument : uint8_t {
   shared,    // average, backward: gradients over divisors
   chosen,    // maximum, backward: the gradients whose index is the output's
 };
-std::optional<Argument> argument_of(const ir::PoolNest& nest);
+std::optional<ProofArgument> argument_of(const ir::PoolNest& nest);
 
 using Plane = std::vector<uint64_t>;  // bits of each element, row-major over the dims
 

@@ -18,15 +18,15 @@ namespace {
 // What data may go through on its way to an output: else no output would be what the argument takes it for.
 std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts, bool by_keys) {
   using jit::DataOp;
-  const Argument argument = *argument_of(nest);
-  const bool is_norm = argument == Argument::norm, is_power = is_norm && has_tested_values(nest);
+  const ProofArgument argument = *argument_of(nest);
+  const bool is_norm = argument == ProofArgument::norm, is_power = is_norm && has_tested_values(nest);
   if (!facts.may_be_called) return "code: it does not begin with endbr64";
-  if (facts.products && !is_power && argument != Argument::product)
+  if (facts.products && !is_power && argument != ProofArgument::product)
     return fmt::format("code: at {}: data is multiplied with data", facts.product);
   if (facts.squares && !(is_norm && nest.norm_type == 2) && !is_power)
     return "code: data is multiplied with itself";
   // Indices and keys are computed with, and so are elements that are converted or go through steps.
-  const bool only_moves = argument == Argument::extremum && !nest.indices &&
+  const bool only_moves = argument == ProofArgument::extremum && !nest.indices &&
                           nest.output.dtype == nest.input.dtype && !ir::is_half(nest.input.dtype) &&
                           !by_keys && nest.epilogue.empty();
   for (const DataOp op : {DataOp::add, DataOp::scale, DataOp::root})

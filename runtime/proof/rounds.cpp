@@ -152,7 +152,7 @@ Rounds products(const ir::PoolNest& nest) {
   const ir::DType input = nest.input.dtype, output = nest.result_dtype();
   const Claim claim = has_tested_values(nest) ? Claim::tested : Claim::factors;
   if (!ir::is_float(input) && !ir::is_float(output)) return with_agreement({.claim = claim}, 0.5);
-  // Exponents up to this one have numbers on either side, whatever some taps come to.
+  // Exponents up to this one have numbers on either side, whatever the sum of some taps is.
   const auto most_exponent = [](ir::DType dtype) -> int64_t {
     if (!ir::is_float(dtype)) return ir::info(dtype).bits - 2;
     const int digits = ir::info(dtype).bits - ir::mantissa_bits(dtype) - 2;
@@ -229,8 +229,8 @@ uint64_t factor(const ir::PoolNest& nest, int64_t exponent, uint64_t random) {
 }
 
 Plane random_numbers(const ir::PoolNest& nest, const Rounds& rounds, std::mt19937_64& random) {
-  const bool is_shared = argument_of(nest) == Argument::shared,
-             is_product = argument_of(nest) == Argument::product;
+  const bool is_shared = argument_of(nest) == ProofArgument::shared,
+             is_product = argument_of(nest) == ProofArgument::product;
   const ir::PoolNest forward = is_shared ? forward_of(nest) : ir::PoolNest{};
   std::vector<ir::Window> windows(nest.dims.size());
   return make_plane(nest, [&](const Positions& at) {
@@ -263,8 +263,8 @@ Plane random_indices(const ir::PoolNest& nest, std::mt19937_64& random) {
 }  // namespace
 
 bool has_tested_values(const ir::PoolNest& nest) {
-  if (argument_of(nest) == Argument::product) return !nest.epilogue.empty();
-  if (argument_of(nest) != Argument::norm || std::isinf(nest.norm_type)) return false;
+  if (argument_of(nest) == ProofArgument::product) return !nest.epilogue.empty();
+  if (argument_of(nest) != ProofArgument::norm || std::isinf(nest.norm_type)) return false;
   return (nest.norm_type != 1 && nest.norm_type != 2) || !ir::is_float(nest.output.dtype);
 }
 
@@ -274,27 +274,27 @@ std::optional<Rounds> rounds_needed(const ir::PoolNest& nest) {
   if (!nest.epilogue.empty() && !nest.is_extreme() && !std::isinf(nest.norm_type) && !has_tested_values(nest))
     return step_rounds(nest);
   switch (*argument_of(nest)) {
-    case Argument::extremum:
+    case ProofArgument::extremum:
       return std::nullopt;
-    case Argument::sum:
+    case ProofArgument::sum:
       return sums(nest);
-    case Argument::norm:
+    case ProofArgument::norm:
       return std::isinf(nest.norm_type) ? std::nullopt : std::optional(norms(nest));
-    case Argument::product:
+    case ProofArgument::product:
       return products(nest);
-    case Argument::shared:
+    case ProofArgument::shared:
       return shared(nest);
-    case Argument::chosen:
+    case ProofArgument::chosen:
       return chosen(nest);
   }
   return std::nullopt;
 }
 
 double probe_unit(const ir::PoolNest& nest) {
-  if (nest.epilogue.empty() || argument_of(nest) == Argument::extremum ||
-      argument_of(nest) == Argument::product)
+  if (nest.epilogue.empty() || argument_of(nest) == ProofArgument::extremum ||
+      argument_of(nest) == ProofArgument::product)
     return 1;
-  if (argument_of(nest) == Argument::norm && (std::isinf(nest.norm_type) || has_tested_values(nest)))
+  if (argument_of(nest) == ProofArgument::norm && (std::isinf(nest.norm_type) || has_tested_values(nest)))
     return norm_unit(nest);
   return step_rounds(nest).unit;
 }
@@ -305,7 +305,7 @@ Probe random_probe(const ir::PoolNest& nest, const Rounds& rounds, uint64_t seed
   probe.part = Part::weight;
   for (size_t i = 0; i < random_planes; ++i) {
     probe.planes.push_back(random_numbers(nest, rounds, random));
-    if (argument_of(nest) == Argument::chosen) probe.indices.push_back(random_indices(nest, random));
+    if (argument_of(nest) == ProofArgument::chosen) probe.indices.push_back(random_indices(nest, random));
   }
   probe.chosen = [seed, channels = nest.channels](int64_t n, int64_t c) {
     uint64_t hash = (seed + uint64_t(n * channels + c)) * 0x9e3779b97f4a7c15;

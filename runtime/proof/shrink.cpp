@@ -43,12 +43,12 @@ double probing_work(const ir::PoolNest& nest, int64_t batch) {
   }
   constexpr double separating = 60, step_probes = 500, random_planes = 16;
   const bool has_nans = ir::is_float(nest.input.dtype);
-  const bool is_extremum = argument_of(nest) == Argument::extremum;
+  const bool is_extremum = argument_of(nest) == ProofArgument::extremum;
   double probes = separating;
   if (is_extremum)
     probes += (has_nans ? 6 : 3) * points + (nest.indices ? (has_nans ? 5 : 1) * cuts : 0);
   else
-    probes += points * (argument_of(nest) == Argument::norm ? 8 : 2);
+    probes += points * (argument_of(nest) == ProofArgument::norm ? 8 : 2);
   if (!nest.epilogue.empty()) probes += step_probes;
   const auto rounds = rounds_needed(nest);
   const double random = rounds ? double(rounds->rounds) : 0, planes = double(batch * nest.channels);

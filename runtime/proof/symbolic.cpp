@@ -47,9 +47,9 @@ void say_only_probed(std::string_view why, Proof& proof) {
 bool execute_bytes(const Code& code, ir::Isa isa, const ProofLimits& limits, Proof& proof) {
   const auto machine = code.machine();
   if (!machine) return true;
-  const jit::x86::Kernel kernel{machine->blob,   machine->params,         code.info.tasks,
-                                machine->tables, code.info.scratch_bytes, code.info.output_alignment,
-                                machine->member, machine->members,        machine->sizes};
+  const jit::x86::KernelCode kernel{machine->blob,   machine->params,         code.info.tasks,
+                                    machine->tables, code.info.scratch_bytes, code.info.output_alignment,
+                                    machine->member, machine->members,        machine->sizes};
   const double more = limits.work / ProofLimits{}.work;
   jit::x86::BytesLimits bytes;
   bytes.taps *= more;

@@ -60,11 +60,11 @@ void say_what_steps_leave(const ir::PoolNest& nest, Proof& proof) {
 
 void say_what_is_left(const ir::PoolNest& nest, bool by_keys, Proof& proof) {
   if (proof.program_outputs == 0) proof.left.emplace_back("the Program is not proved symbolically");
-  if (argument_of(nest) == Argument::extremum && by_keys && proof.program_outputs == 0)
+  if (argument_of(nest) == ProofArgument::extremum && by_keys && proof.program_outputs == 0)
     proof.left.emplace_back(
         "elements are compared as integer keys: that these keep the order of floats is tested");
   const Rounds& rounds = proof.probes.rounds;
-  if (has_tested_values(nest) && argument_of(nest) != Argument::product)
+  if (has_tested_values(nest) && argument_of(nest) != ProofArgument::product)
     proof.left.emplace_back(
         "the value of the power function, which is tested; which elements reach it is proved");
   else if (rounds.claim == Claim::tested)
@@ -75,7 +75,7 @@ void say_what_is_left(const ir::PoolNest& nest, bool by_keys, Proof& proof) {
     proof.left.push_back(fmt::format("weights: a wrong kernel passes with probability 2^{:.0f}{}",
                                      rounds.log2_error, sentence(rounds.claim)));
   if (rounds.rounds > 0 && ir::is_float(nest.output.dtype))
-    proof.left.emplace_back(argument_of(nest) == Argument::product
+    proof.left.emplace_back(argument_of(nest) == ProofArgument::product
                                 ? "how products of other than powers of two are rounded"
                                 : "how sums of other than small whole numbers are rounded");
   say_what_steps_leave(nest, proof);

@@ -19,8 +19,8 @@ namespace pooljit::runtime {
 struct TuneEntry {
   // The key.
   std::string signature;  // of the spec: its canonical text without the batch
-  std::string cpu;        // Machine::cpu
-  std::string caches;     // print(Machine::caches)
+  std::string cpu;        // ThisMachine::cpu
+  std::string caches;     // print(ThisMachine::caches)
   int threads = 1;
   std::string isa, backend;
   // The result.

@@ -241,10 +241,10 @@ TEST(Probes, TheFirstAnswerIsOurs) {
     SCOPED_TRACE(one.aspect + " of " + one.dtype + ": " + one.rule);
     ++found[one.aspect];
     EXPECT_TRUE(one.is_ours);
-    const auto probe = std::ranges::find(probes(), one.aspect, &Probe::aspect);
+    const auto probe = std::ranges::find(probes(), one.aspect, &EngineProbe::aspect);
     EXPECT_EQ(one.rule, probe->answers[0].rule);
   }
-  for (const Probe& probe : probes())
+  for (const EngineProbe& probe : probes())
     EXPECT_EQ(found[std::string(probe.aspect)], std::ssize(ir::split(probe.dtypes, ' '))) << probe.aspect;
 }
 

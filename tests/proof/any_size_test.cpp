@@ -66,8 +66,8 @@ void prove(const std::string& layer, ir::Isa isa) {
     SCOPED_TRACE(size);
     std::vector<std::vector<int64_t>> words = {*size_words(any, at(size))};
     const ir::PoolNest nest = at(size);
-    jit::x86::Kernel kernel{&blob, program.params, program.tasks, &program.tables, program.scratch_bytes, 1,
-                            0,     {&nest, 1}};
+    jit::x86::KernelCode kernel{
+        &blob, program.params, program.tasks, &program.tables, program.scratch_bytes, 1, 0, {&nest, 1}};
     kernel.sizes = words;
     const auto proof = jit::x86::prove_bytes(kernel, nest, 1, isa);
     EXPECT_TRUE(proof) << (proof ? "" : to_string(proof.error()));

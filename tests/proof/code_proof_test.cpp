@@ -24,7 +24,7 @@ constexpr int64_t most_batches = 2;
 
 ir::Result<jit::x86::BytesProof> prove_bytes(const jit::CodeBlob& blob, const ir::Program& program,
                                              const ir::PoolNest& nest, int64_t batch) {
-  const jit::x86::Kernel kernel{
+  const jit::x86::KernelCode kernel{
       &blob, program.params, program.tasks, &program.tables, program.scratch_bytes, 1, 0, {&nest, 1}};
   return jit::x86::prove_bytes(kernel, nest, batch, program.isa);
 }

@@ -66,7 +66,8 @@ TEST_P(Inspect, EveryKernelOfTheMatrixIsRead) {
       const auto facts = jit::inspect(*machine->blob, machine->params);
       if (facts) {
         EXPECT_TRUE(facts->may_be_called) << print(matrix[i].spec);
-        EXPECT_FALSE(facts->products && !has_tested_values(nest) && argument_of(nest) != Argument::product)
+        EXPECT_FALSE(facts->products && !has_tested_values(nest) &&
+                     argument_of(nest) != ProofArgument::product)
             << print(matrix[i].spec) << " " << print(*choices.schedule) << " " << isa.text << "\n"
             << facts->product;
         ++read;

@@ -77,7 +77,7 @@ class Counting : public ir::Numbers {
   std::vector<int> trips_;
 };
 
-std::vector<int> trips_at(const Subject& subject, const ir::Program& with_marks, const Place& place) {
+std::vector<int> trips_at(const Subject& subject, const ir::Program& with_marks, const SubjectSize& place) {
   const runtime::MemoryView views[] = {runtime::input_view(place.nest, 1),
                                        runtime::output_view(place.nest, 1),
                                        runtime::indices_view(place.nest, 1)};
@@ -139,12 +139,12 @@ TEST(Loops, RunAsOftenAtSizesThatAreProved) {
     ASSERT_TRUE(subject) << layer_of_subject(number);
     const ir::Program with_marks = marked(subject->program);
     std::vector<int> proved;
-    for (const Place& place : places_of(*subject)) {
+    for (const SubjectSize& place : places_of(*subject)) {
       const std::vector<int> trips = trips_at(*subject, with_marks, place);
       proved.resize(trips.size());
       for (size_t loop = 0; loop < trips.size(); ++loop) proved[loop] |= trips[loop];
     }
-    for (const Place& place : places_at(*subject, many_sizes(subject->spec))) {
+    for (const SubjectSize& place : places_at(*subject, many_sizes(subject->spec))) {
       const std::vector<int> trips = trips_at(*subject, with_marks, place);
       for (size_t loop = 0; loop < trips.size(); ++loop) {
         EXPECT_EQ(trips[loop] & ~proved[loop], 0)

@@ -38,7 +38,7 @@ struct Mutant {
   jit::CodeBlob blob;
   std::string change;
   std::optional<Program> program = {};
-  std::optional<Place> place = {};  // whose words are wrong: it is run there alone
+  std::optional<SubjectSize> place = {};  // whose words are wrong: it is run there alone
 };
 
 std::optional<Mutant> mutate_program(const Subject& subject, const ChangeInst& change, Random& random) {
@@ -102,8 +102,8 @@ constexpr std::string_view wrong_word = "words: wrong word of a size";
 
 // Of code for all sizes.
 std::optional<Mutant> mutate_words(const Subject& subject, Random& random) {
-  std::vector<Place> places = places_of(subject);
-  Place& place = places[random() % places.size()];
+  std::vector<SubjectSize> places = places_of(subject);
+  SubjectSize& place = places[random() % places.size()];
   if (place.words.empty()) return std::nullopt;
   std::vector<int64_t>& words = place.words[0];
   const size_t at = random() % words.size();
@@ -162,10 +162,10 @@ bool random_tests_pass(const runtime::Code& right, const runtime::Code& tested, 
 }
 
 // The runs are shared by all places.
-bool random_tests_pass(const Subject& subject, const Mutant& mutant, const std::vector<Place>& places,
+bool random_tests_pass(const Subject& subject, const Mutant& mutant, const std::vector<SubjectSize>& places,
                        int64_t runs) {
   const int64_t each = std::max<int64_t>(runs / std::ssize(places), 1);
-  for (const Place& place : places) {
+  for (const SubjectSize& place : places) {
     if (mutant.place && mutant.place->spec != place.spec) continue;
     const auto right = code_at(subject, subject.blob, place);
     const auto tested = code_at(subject, mutant.blob, mutant.place.value_or(place));
@@ -175,12 +175,12 @@ bool random_tests_pass(const Subject& subject, const Mutant& mutant, const std::
 }
 
 // Whether the bytes leave the same terms in the same places as the right ones, in every cell of both batches.
-bool stores_the_same(const Subject& subject, const Mutant& mutant, const Place& place) {
+bool stores_the_same(const Subject& subject, const Mutant& mutant, const SubjectSize& place) {
   ir::TermGraph graph;
-  const auto stored_by = [&](const jit::CodeBlob& by, const Place& at) {
+  const auto stored_by = [&](const jit::CodeBlob& by, const SubjectSize& at) {
     const ir::Program& program = subject.program;
-    jit::x86::Kernel kernel{&by, program.params, program.tasks, &program.tables, program.scratch_bytes, 1,
-                            0,   {&at.nest, 1}};
+    jit::x86::KernelCode kernel{&by, program.params, program.tasks, &program.tables, program.scratch_bytes, 1,
+                                0,   {&at.nest, 1}};
     kernel.sizes = at.words;
     return jit::x86::run_symbolically(kernel, at.nest, 2, graph, {.steps = 5'000'000});
   };
@@ -189,14 +189,14 @@ bool stores_the_same(const Subject& subject, const Mutant& mutant, const Place& 
   return right && mutated && right->output == mutated->output && right->indices == mutated->indices;
 }
 
-bool is_right_program(const Subject& subject, const Program& mutated, const Place& place) {
+bool is_right_program(const Subject& subject, const Program& mutated, const SubjectSize& place) {
   if (ir::prove(mutated, place.nest, 1, place.words)) return true;
   return place.words.empty() && ir::store_the_same(subject.program, mutated, place.nest) == true;
 }
 
 // At every place.
 bool is_equivalent(const Subject& subject, const Mutant& mutant) {
-  return std::ranges::all_of(places_of(subject), [&](const Place& place) {
+  return std::ranges::all_of(places_of(subject), [&](const SubjectSize& place) {
     if (mutant.place && mutant.place->spec != place.spec) return true;
     return (mutant.program && is_right_program(subject, *mutant.program, place)) ||
            stores_the_same(subject, mutant, place);
@@ -278,7 +278,7 @@ MutantResult try_mutant(const MutantKind& kind, uint64_t seed) {
     for (const std::string& left : proof->left)
       if (left.starts_with("the bytes are executed by probes only")) result.why = left;
   }
-  const std::vector<Place> others = other_places_of(*subject);
+  const std::vector<SubjectSize> others = other_places_of(*subject);
   if (result.proof == Verdict::passes && !mutant->place && !others.empty()) {
     constexpr int64_t runs_there = 60;
     const auto passes = [&] { return random_tests_pass(*subject, *mutant, others, runs_there); };

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "proof/bytes/machine.h"
+#include "proof/bytes/executor.h"
 
 namespace pooljit::jit::x86 {
 

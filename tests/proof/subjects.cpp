@@ -138,8 +138,8 @@ std::optional<Subject> make_subject(uint64_t number) {
   return subject;
 }
 
-std::vector<Place> places_at(const Subject& subject, const std::vector<std::vector<int64_t>>& sizes) {
-  std::vector<Place> places;
+std::vector<SubjectSize> places_at(const Subject& subject, const std::vector<std::vector<int64_t>>& sizes) {
+  std::vector<SubjectSize> places;
   for (const std::vector<int64_t>& size : sizes) {
     frontend::PoolSpec spec = *with_sizes(subject.spec, size);
     ir::PoolNest nest = make_nest(spec);
@@ -149,22 +149,22 @@ std::vector<Place> places_at(const Subject& subject, const std::vector<std::vect
   return places;
 }
 
-std::vector<Place> places_of(const Subject& subject) {
+std::vector<SubjectSize> places_of(const Subject& subject) {
   if (!has_free_dims(subject.spec)) return {{subject.spec, subject.nest, {}}};
   const ir::Schedule schedule = chosen_schedule(subject.nest, subject.choices);
   return places_at(subject, runtime::sizes_to_prove(subject.spec, schedule));
 }
 
-std::vector<Place> other_places_of(const Subject& subject) {
+std::vector<SubjectSize> other_places_of(const Subject& subject) {
   std::vector<std::vector<int64_t>> sizes;
   for (const int64_t extent : {11, 29, 46, 83, 150, 201}) {
     std::vector<int64_t>& size = sizes.emplace_back();
     for (const frontend::SpecDim& dim : subject.spec.dims) size.push_back(dim.is_free ? extent : dim.input);
   }
-  return has_free_dims(subject.spec) ? places_at(subject, sizes) : std::vector<Place>{};
+  return has_free_dims(subject.spec) ? places_at(subject, sizes) : std::vector<SubjectSize>{};
 }
 
-runtime::CodePtr code_at(const Subject& subject, const jit::CodeBlob& blob, const Place& place) {
+runtime::CodePtr code_at(const Subject& subject, const jit::CodeBlob& blob, const SubjectSize& place) {
   const auto code = to_code(subject, blob);
   if (place.words.empty()) return code;
   return std::make_shared<const runtime::SizedCode>(code, place.nest, place.words);
@@ -177,8 +177,8 @@ ir::Result<runtime::Proof> prove(const Subject& subject, const jit::CodeBlob& bl
                                      : runtime::prove_code(*code, subject.spec, subject.choices, limits);
 }
 
-ir::Result<runtime::Proof> prove_at(const Subject& subject, const jit::CodeBlob& blob, const Place& place,
-                                    const runtime::ProofLimits& limits) {
+ir::Result<runtime::Proof> prove_at(const Subject& subject, const jit::CodeBlob& blob,
+                                    const SubjectSize& place, const runtime::ProofLimits& limits) {
   runtime::Choices choices = subject.choices;
   choices.schedule = chosen_schedule(subject.nest, subject.choices);
   return runtime::prove_code(*code_at(subject, blob, place), place.spec, choices, limits);

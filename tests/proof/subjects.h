@@ -29,23 +29,23 @@ bool is_of_all_sizes(uint64_t number);
 std::optional<Subject> make_subject(uint64_t number);
 
 // Where a subject is run: of code for all sizes the sizes that are proved, of other code there is one.
-struct Place {
+struct SubjectSize {
   frontend::PoolSpec spec;
   ir::PoolNest nest;
   std::vector<std::vector<int64_t>> words;
 };
-std::vector<Place> places_of(const Subject& subject);
+std::vector<SubjectSize> places_of(const Subject& subject);
 // Of code for all sizes: at each of these that it serves.
-std::vector<Place> places_at(const Subject& subject, const std::vector<std::vector<int64_t>>& sizes);
+std::vector<SubjectSize> places_at(const Subject& subject, const std::vector<std::vector<int64_t>>& sizes);
 // Of code for all sizes, some that are not proved.
-std::vector<Place> other_places_of(const Subject& subject);
+std::vector<SubjectSize> other_places_of(const Subject& subject);
 
 // Bytes as the subject's code, at a place.
-runtime::CodePtr code_at(const Subject& subject, const jit::CodeBlob& blob, const Place& place);
+runtime::CodePtr code_at(const Subject& subject, const jit::CodeBlob& blob, const SubjectSize& place);
 // Errors: those of runtime::prove_code.
 ir::Result<runtime::Proof> prove(const Subject& subject, const jit::CodeBlob& blob,
                                  const runtime::ProofLimits& limits = {});
-ir::Result<runtime::Proof> prove_at(const Subject& subject, const jit::CodeBlob& blob, const Place& place,
-                                    const runtime::ProofLimits& limits = {});
+ir::Result<runtime::Proof> prove_at(const Subject& subject, const jit::CodeBlob& blob,
+                                    const SubjectSize& place, const runtime::ProofLimits& limits = {});
 
 }  // namespace pooljit::tests

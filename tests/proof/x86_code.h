@@ -97,15 +97,15 @@ class Execution {
     auto& buffer = memory.add("data", bytes, Touch::both);
     for (size_t at = 0; at < bytes; ++at) buffer.put(at, as(data.memory[at]));
     Domain domain;
-    Machine<Domain> machine(steps_, 0, memory, domain);
-    machine.words[7] = machine.word_of(buffer.base);
-    machine.run(1000);
+    Executor<Domain> executor(steps_, 0, memory, domain);
+    executor.words[7] = executor.word_of(buffer.base);
+    executor.run(1000);
     std::ranges::transform(buffer.bytes, data.memory.begin(), Domain::value);
   }
 
  private:
   CodeBlob blob_;
-  MachineCode decoded_;
+  DecodedCode decoded_;
   Steps steps_;
 };
 

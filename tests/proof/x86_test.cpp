@@ -152,9 +152,10 @@ bool is_nan(ir::DType dtype, const uint8_t* lane) {
 
 // Which NaN arithmetic gives is not said.
 bool same(const VectorRow& row, const Data& a, const Data& b) {
-  const bool is_arithmetic = row.form == Form::unary || row.form == Form::binary ||
-                             row.form == Form::scalar || row.form == Form::scalar_unary ||
-                             row.form == Form::horizontal || row.op.op == ir::Op::fma;
+  const bool is_arithmetic = row.form == InstructionForm::unary || row.form == InstructionForm::binary ||
+                             row.form == InstructionForm::scalar ||
+                             row.form == InstructionForm::scalar_unary ||
+                             row.form == InstructionForm::horizontal || row.op.op == ir::Op::fma;
   const bool may_differ =
       is_arithmetic && is_float(row.op.type) && row.op.op != ir::Op::max && row.op.op != ir::Op::min;
   const auto width = may_differ ? static_cast<size_t>(ir::bytes(row.op.type)) : size_t{1};
@@ -218,7 +219,7 @@ bool is_promised(const Code& code, ir::Isa isa) {
   CodeBlob blob = code.blob();
   blob.isa = isa;
   try {
-    const MachineCode decoded(blob);
+    const DecodedCode decoded(blob);
     return true;
   } catch (const Refused&) {
     return false;

@@ -104,7 +104,11 @@ class Names(Tree):
 
     def test_two_of_one_name(self):
         self.append("ir/window_taps.h", "namespace pooljit::ir {\nstruct Schedule {\n};\n}  // namespace pooljit::ir\n")
-        self.expect_failure("check-names", "pooljit::ir::Schedule", "ir/window_taps.h", "ir/schedule.h")
+        self.expect_failure("check-names", "Schedule is defined in", "ir/window_taps.h", "ir/schedule.h")
+
+    def test_two_of_one_name_in_two_namespaces(self):
+        self.append("ir/window_taps.h", "namespace pooljit::jit {\nclass Schedule {\n};\n}  // namespace pooljit::jit\n")
+        self.expect_failure("check-names", "Schedule is defined in", "ir/window_taps.h", "ir/schedule.h")
 
     def test_a_file_may_have_its_own(self):
         self.append("ir/window_taps.h", "namespace pooljit::ir {\nnamespace {\nstruct Schedule {\n};\n}  // namespace\n}  // namespace pooljit::ir\n")

@@ -25,8 +25,8 @@ EngineResult engine(const std::string& name, double seconds, std::optional<doubl
 }
 
 // Two layers beside two engines, one of which does only one of them.
-Results example() {
-  Results results;
+BenchResults example() {
+  BenchResults results;
   results.command = "pooljit bench --file '</script>'";
   results.is_complete = true;
   results.machine = {{"processor", "toy"}};
@@ -59,7 +59,7 @@ TEST(BenchResults, MeansAreGeometricAndOfTheLayersThatAnEngineDid) {
 }
 
 TEST(BenchResults, TellsWhyTimesMayBeWrong) {
-  Results results = example();
+  BenchResults results = example();
   for (LayerResult& layer : results.layers) layer.engines[0].call = {1e-6, 0.95e-6, 1.05e-6, 3};
   results.load_before = {.average = 2.0, .processors = 2};
   results.load_after = {.average = {}, .processors = 2};
@@ -112,7 +112,7 @@ TEST(BenchResults, GoogleBenchmarkSeesRepetitionsAndTheirMedian) {
 }
 
 TEST(BenchResults, ManySamplesAreMergedIntoTenRepetitions) {
-  Results results = example();
+  BenchResults results = example();
   EngineResult& ours = results.layers[0].engines[0];
   ours.samples.seconds.clear();
   for (int i = 0; i < 25; ++i) ours.samples.seconds.push_back(1e-9 * (i + 1));

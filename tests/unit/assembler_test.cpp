@@ -14,7 +14,7 @@
 namespace pooljit::test {
 namespace {
 
-using jit::Memory;
+using jit::MemoryOperand;
 using jit::Source;
 using jit::Vec;
 using jit::VectorInstruction;
@@ -38,10 +38,10 @@ std::string text(const Vec& reg) {
   return reg.mask == 0 ? name : fmt::format("{} {{k{}}}{}", name, reg.mask, reg.zeroes ? " {z}" : "");
 }
 
-std::string text(const Memory& memory) {
+std::string text(const MemoryOperand& memory) {
   constexpr std::string_view names[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                         "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
-  if (memory.base == Memory::buffer) return fmt::format("[0x{:016X}]", memory.offset);
+  if (memory.base == MemoryOperand::buffer) return fmt::format("[0x{:016X}]", memory.offset);
   const std::string_view base = names[memory.base];
   if (memory.offset == 0) return fmt::format("[{}]", base);
   return fmt::format("[{}{}0x{:02X}]", base, memory.offset < 0 ? '-' : '+', std::abs(memory.offset));
@@ -131,12 +131,12 @@ TEST(Assembler, WritesWhatADisassemblerReads) {
         if (!takes_memory) continue;
         const auto base = static_cast<int8_t>(i % 16);
         for (const int offset : {0, near, -near, near + 1, far, -far})
-          expect_text(row, reg(last), Vec::of(other, bytes), Memory{base, 16, offset});
-        expect_text(row, reg(last), Vec::of(other, bytes), Memory{Memory::buffer, 16, 32});
+          expect_text(row, reg(last), Vec::of(other, bytes), MemoryOperand{base, 16, offset});
+        expect_text(row, reg(last), Vec::of(other, bytes), MemoryOperand{MemoryOperand::buffer, 16, 32});
       }
       const bool may_mask = registers == 32 && row.mnemonic != "vmovntps" && !row.operands.ends_with('i');
       if (!may_mask || !takes_memory) continue;
-      expect_text(row, reg(9).masked(3), Vec::of(2, bytes), Memory{5, 16, near});
+      expect_text(row, reg(9).masked(3), Vec::of(2, bytes), MemoryOperand{5, 16, near});
       if (!only_memory) expect_text(row, reg(9).masked(5, true), Vec::of(2, bytes), Vec::of(1, source));
     }
   }
@@ -152,8 +152,9 @@ TEST(Assembler, WritesMovesOfWords) {
     expected.push_back(text);
     begins.push_back(assembler.getSize());
   };
-  for (const Memory& memory : {Memory{0, 8, 0}, Memory{4, 8, 8}, Memory{12, 8, 0}, Memory{5, 8, 0},
-                               Memory{13, 8, -8}, Memory{9, 8, 1024}}) {
+  for (const MemoryOperand& memory :
+       {MemoryOperand{0, 8, 0}, MemoryOperand{4, 8, 8}, MemoryOperand{12, 8, 0}, MemoryOperand{5, 8, 0},
+        MemoryOperand{13, 8, -8}, MemoryOperand{9, 8, 1024}}) {
     expect("mov r10, " + text(memory));
     assembler.load_word(10, memory);
     expect("mov " + text(memory) + ", rbx");

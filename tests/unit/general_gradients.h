@@ -9,7 +9,7 @@ namespace pooljit {
 // Adaptive ones: even windows and others, fewer positions than windows.
 inline const std::vector<Extents> sizes_of_adaptive_gradients = {{6, 14}, {8, 9},  {3, 7}, {1, 1},
                                                                  {2, 30}, {31, 8}, {5, 97}};
-inline const Layer following_gradient_layers[] = {
+inline const SizedLayer following_gradient_layers[] = {
     {"adaptive_avg_pool2d_backward(float32[2,24,SIZE]:nhwc, output_size=[3,7])", sizes_of_adaptive_gradients},
     {"adaptive_avg_pool2d_backward(float64[2,5,SIZE]:nhwc, output_size=1)", sizes_of_adaptive_gradients},
     {"adaptive_max_pool2d_backward(float32[2,24,SIZE]:nhwc, output_size=[3,7])", sizes_of_adaptive_gradients},
@@ -20,7 +20,7 @@ inline const Layer following_gradient_layers[] = {
      sizes_of_adaptive_gradients},
     {"adaptive_avg_pool1d_backward(float32[2,24,SIZE]:nwc, output_size=5)", {{8}, {5}, {3}, {1}, {40}}},
 };
-inline const Layer following_row_gradient_layers[] = {
+inline const SizedLayer following_row_gradient_layers[] = {
     {"adaptive_avg_pool2d_backward(float32[2,3,SIZE], output_size=[3,7])", sizes_of_adaptive_gradients},
     {"adaptive_avg_pool2d_backward(float64[2,3,SIZE], output_size=1)", sizes_of_adaptive_gradients},
     {"adaptive_avg_pool2d_backward(float16[2,3,SIZE], output_size=[2,3])", sizes_of_adaptive_gradients},
@@ -33,7 +33,7 @@ inline const Layer following_row_gradient_layers[] = {
 };
 
 // Outputs in another layout than the input, which are stored one by one.
-inline const Layer layers_between_layouts[] = {
+inline const SizedLayer layers_between_layouts[] = {
     {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, output_layout=nchw)", sizes_2d},
     {"max_pool2d(float32[2,70,SIZE]:nhwc, kernel_size=3, stride=1, padding=1, output_layout=nchw)", sizes_2d},
     {"max_pool2d(bfloat16[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, output_layout=nchw)",
@@ -94,7 +94,7 @@ inline const Layer layers_between_layouts[] = {
 };
 
 // Indices that count in the whole tensor, or column by column.
-inline const Layer tensor_index_layers[] = {
+inline const SizedLayer tensor_index_layers[] = {
     {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1, return_indices=True, "
      "index_scope=tensor)",
      sizes_of_rows},
@@ -121,7 +121,7 @@ inline const Layer tensor_index_layers[] = {
      {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
 };
 // ... and of windows that follow the extents, also in the window.
-inline const Layer following_index_layers[] = {
+inline const SizedLayer following_index_layers[] = {
     {"global_max_pool2d(float32[2,3,SIZE], return_indices=True, index_scope=tensor)", sizes_of_planes},
     {"global_max_pool2d(float32[2,24,SIZE]:nhwc, return_indices=True, index_scope=tensor, storage_order=1)",
      sizes_2d},
@@ -150,7 +150,7 @@ inline const Layer following_index_layers[] = {
      "storage_order=1)",
      sizes_of_lines},
 };
-inline const Layer following_between_layouts[] = {
+inline const SizedLayer following_between_layouts[] = {
     {"global_avg_pool2d(float32[2,20,SIZE], output_layout=nchw16c)", sizes_of_planes},
     {"adaptive_max_pool2d(float32[2,9,SIZE], output_size=[3,7], output_layout=nchw8c)", sizes_of_lines},
     {"adaptive_avg_pool2d(float32[2,9,SIZE], output_size=[3,7], output_layout=nhwc, epilogue=[add])",
@@ -167,7 +167,7 @@ inline const Layer following_between_layouts[] = {
 
 // Gradients along rows, output by output.
 inline const std::vector<Extents> sizes_of_far_gradients = {{9, 18}, {9, 9}, {11, 20}, {18, 160}};
-inline const Layer one_by_one_gradient_layers[] = {
+inline const SizedLayer one_by_one_gradient_layers[] = {
     {"max_pool2d_backward(float64[2,2,SIZE], kernel_size=3, stride=9)", sizes_of_far_gradients},
     {"max_pool2d_backward(float32[2,2,SIZE], kernel_size=[2,40], stride=1, padding=[0,20])",
      {{8, 80}, {2, 1}, {3, 41}}},
@@ -188,7 +188,7 @@ inline const std::vector<Extents> sizes_of_gradients = {{8, 8},  {3, 3},  {4, 7}
 inline const std::vector<Extents> sizes_of_padded_gradients = {{8, 8},  {1, 1},  {2, 5},   {5, 2},  {7, 12},
                                                                {1, 33}, {3, 64}, {5, 150}, {6, 19}, {2, 97}};
 
-inline const Layer row_gradient_layers[] = {
+inline const SizedLayer row_gradient_layers[] = {
     // Columns behind all that windows see.
     {"max_pool2d_backward(bfloat16[2,2,SIZE], kernel_size=5, stride=2, padding=[0,0,-1,-1])",
      {{8, 8}, {6, 6}, {7, 7}, {9, 13}, {6, 33}, {7, 64}}},
@@ -242,7 +242,7 @@ inline const Layer row_gradient_layers[] = {
 };
 
 // Outputs at the ends of the rows are added one by one.
-inline const Layer uneven_gradient_layers[] = {
+inline const SizedLayer uneven_gradient_layers[] = {
     {"avg_pool2d_backward(float32[2,2,SIZE], kernel_size=[2,3], stride=[1,2], padding=[0,1,0,-9], "
      "count_include_pad=False)",
      {{8, 20}, {2, 12}, {3, 13}, {4, 40}, {2, 151}}},

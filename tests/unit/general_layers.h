@@ -9,7 +9,7 @@ namespace pooljit {
 using Extents = std::vector<int64_t>;
 
 // A spec whose spatial extents are written as SIZE.
-struct Layer {
+struct SizedLayer {
   const char* text;
   std::vector<Extents> sizes;
 };
@@ -22,7 +22,7 @@ inline const std::vector<Extents> sizes_of_pieces = {{8, 8},   {1, 1},  {2, 5}, 
                                                      {24, 33}, {1, 97}, {100, 3}, {32, 48}};
 inline const std::vector<Extents> sizes_of_whole = {{8, 8}, {3, 3}, {4, 7}, {9, 3}, {12, 17}};
 
-inline const Layer channels_last_layers[] = {
+inline const SizedLayer channels_last_layers[] = {
     {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)", sizes_2d},
     {"max_pool2d(float32[2,70,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)", sizes_2d},
     {"max_pool2d(uint8[2,65,SIZE]:nhwc, kernel_size=[3,2], stride=[1,2], padding=1)", sizes_2d},
@@ -81,7 +81,7 @@ inline const Layer channels_last_layers[] = {
 };
 
 // Blocks of channels: whole ones, several vectors each, and a part of one; beside pixels.
-inline const Layer blocked_layers[] = {
+inline const SizedLayer blocked_layers[] = {
     {"max_pool2d(float32[2,24,SIZE]:nchw8c, kernel_size=3, stride=2, padding=1)", sizes_2d},
     {"max_pool2d(float32[2,70,SIZE]:nchw16c, kernel_size=3, stride=1, padding=1)", sizes_2d},
     {"max_pool2d(float32[2,160,SIZE]:nchw8c, kernel_size=2, stride=2, ceil_mode=True)", sizes_of_whole},
@@ -106,7 +106,7 @@ inline const Layer blocked_layers[] = {
 };
 
 // Gradients: phases of strides, windows that share positions, positions without a window.
-inline const Layer gradient_layers[] = {
+inline const SizedLayer gradient_layers[] = {
     {"max_pool2d_backward(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)", sizes_2d},
     {"max_pool2d_backward(float32[2,9,SIZE]:nhwc, kernel_size=[3,2], stride=1, padding=[1,0], "
      "index_scope=nhwc)",
@@ -153,7 +153,7 @@ inline const std::vector<Extents> sizes_of_whole_rows = {{8, 8},   {3, 3},  {4, 
 inline const std::vector<Extents> sizes_of_strided_rows = {{8, 8},  {1, 1},  {2, 3},  {7, 14},  {6, 15},
                                                            {5, 16}, {4, 29}, {3, 30}, {140, 9}, {3, 150}};
 
-inline const Layer channels_first_layers[] = {
+inline const SizedLayer channels_first_layers[] = {
     {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)", sizes_of_strided_rows},
     {"avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)", sizes_of_strided_rows},
     {"max_pool2d(float32[2,2,SIZE], kernel_size=[3,2], stride=[1,3], dilation=[1,4], padding=1, "
@@ -227,7 +227,7 @@ inline const Layer channels_first_layers[] = {
 inline const std::vector<Extents> sizes_of_long_rows = {{8, 80}, {1, 1}, {3, 33}, {2, 71}, {5, 150}, {1, 40}};
 inline const std::vector<Extents> sizes_side_by_side = {{9, 18}, {9, 9}, {11, 20}, {18, 160}, {10, 95}};
 
-inline const Layer long_row_layers[] = {
+inline const SizedLayer long_row_layers[] = {
     {"max_pool2d(float32[2,3,SIZE], kernel_size=[3,40], stride=1, padding=[1,20])", sizes_of_long_rows},
     {"max_pool2d(float32[2,2,SIZE], kernel_size=[2,33], stride=[1,3], padding=[1,16], dilation=[1,2])",
      {{8, 80}, {1, 34}, {3, 41}, {2, 190}}},
@@ -257,7 +257,7 @@ inline const Layer long_row_layers[] = {
 };
 
 // The same; code for one size has another schedule.
-inline const Layer far_apart_layers[] = {
+inline const SizedLayer far_apart_layers[] = {
     {"max_pool2d(uint8[2,3,SIZE], kernel_size=9, stride=9)", sizes_side_by_side},
     // The lanes of a tap of whole vectors lie in more vectors than there are registers.
     {"max_pool1d(uint8[2,3,SIZE], kernel_size=33)", {{80}, {33}, {340}, {1300}}},
@@ -279,7 +279,7 @@ inline const std::vector<Extents> sizes_of_pixels = {{8, 8},  {1, 1},  {5, 2}, {
                                                      {1, 33}, {3, 75}, {4, 17}};
 inline const std::vector<Extents> sizes_of_whole_pixels = {{8, 8}, {3, 3}, {4, 7}, {12, 17}, {5, 50}};
 
-inline const Layer pixel_row_layers[] = {
+inline const SizedLayer pixel_row_layers[] = {
     {"max_pool2d(float32[2,3,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)", sizes_of_pixels},
     {"max_pool2d(float32[2,2,SIZE]:nhwc, kernel_size=7, stride=1, padding=3)", sizes_of_pixels},
     {"max_pool2d(uint8[2,3,SIZE]:nhwc, kernel_size=[3,5], stride=1, padding=[1,2])", sizes_of_pixels},
@@ -321,7 +321,7 @@ inline const std::vector<Extents> sizes_of_lines = {{8, 8},  {1, 1},   {2, 5},  
                                                     {3, 64}, {4, 150}, {2, 250}, {16, 20}};
 
 // Windows that follow the size (ir/schedules/families/window_rows_any_size.h, window_rows_lines.h).
-inline const Layer following_layers[] = {
+inline const SizedLayer following_layers[] = {
     {"global_max_pool2d(float32[2,11,SIZE])", sizes_of_planes},
     {"global_avg_pool2d(float32[2,11,SIZE])", sizes_of_planes},
     {"global_max_pool2d(uint8[2,11,SIZE])", sizes_of_planes},

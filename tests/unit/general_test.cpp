@@ -32,7 +32,7 @@ using ir::PoolNest;
 
 // All engines do what the oracle does, and what code for the size alone does with the same schedule, if there
 // is such code, and if it adds in the same order.
-void check(const Layer& layer, bool has_exact_code = true, bool adds_alike = true) {
+void check(const SizedLayer& layer, bool has_exact_code = true, bool adds_alike = true) {
   SCOPED_TRACE(layer.text);
   const frontend::PoolSpec example = spec_at(layer.text, layer.sizes.front());
   const auto general = general_nest(make_nest(example), extents_of(layer.text));
@@ -79,58 +79,58 @@ void check(const Layer& layer, bool has_exact_code = true, bool adds_alike = tru
 }
 
 TEST(General, ChannelsLast) {
-  for (const Layer& layer : channels_last_layers) check(layer);
+  for (const SizedLayer& layer : channels_last_layers) check(layer);
 }
 
 TEST(General, BlocksOfChannels) {
-  for (const Layer& layer : blocked_layers) check(layer);
+  for (const SizedLayer& layer : blocked_layers) check(layer);
 }
 
 TEST(General, Gradients) {
-  for (const Layer& layer : gradient_layers) check(layer);
+  for (const SizedLayer& layer : gradient_layers) check(layer);
 }
 
 TEST(General, GradientsOfRows) {
-  for (const Layer& layer : row_gradient_layers) check(layer);
-  for (const Layer& layer : uneven_gradient_layers)
+  for (const SizedLayer& layer : row_gradient_layers) check(layer);
+  for (const SizedLayer& layer : uneven_gradient_layers)
     check(layer, /*has_exact_code=*/true, /*adds_alike=*/false);
 }
 
 TEST(General, GradientsOneByOne) {
-  for (const Layer& layer : one_by_one_gradient_layers) check(layer, /*has_exact_code=*/false);
+  for (const SizedLayer& layer : one_by_one_gradient_layers) check(layer, /*has_exact_code=*/false);
 }
 
 TEST(General, GradientsOfWindowsThatFollowTheSize) {
-  for (const Layer& layer : following_gradient_layers) check(layer, /*has_exact_code=*/false);
-  for (const Layer& layer : following_row_gradient_layers)
+  for (const SizedLayer& layer : following_gradient_layers) check(layer, /*has_exact_code=*/false);
+  for (const SizedLayer& layer : following_row_gradient_layers)
     check(layer, /*has_exact_code=*/false, /*adds_alike=*/false);
 }
 
 TEST(General, OutputsInAnotherLayout) {
-  for (const Layer& layer : layers_between_layouts) check(layer);
-  for (const Layer& layer : following_between_layouts) check(layer, /*has_exact_code=*/false);
+  for (const SizedLayer& layer : layers_between_layouts) check(layer);
+  for (const SizedLayer& layer : following_between_layouts) check(layer, /*has_exact_code=*/false);
 }
 
 TEST(General, IndicesOfTheTensor) {
-  for (const Layer& layer : tensor_index_layers) check(layer);
-  for (const Layer& layer : following_index_layers) check(layer, /*has_exact_code=*/false);
+  for (const SizedLayer& layer : tensor_index_layers) check(layer);
+  for (const SizedLayer& layer : following_index_layers) check(layer, /*has_exact_code=*/false);
 }
 
 TEST(General, ChannelsFirst) {
-  for (const Layer& layer : channels_first_layers) check(layer);
+  for (const SizedLayer& layer : channels_first_layers) check(layer);
 }
 
 TEST(General, LongRows) {
-  for (const Layer& layer : long_row_layers) check(layer, /*has_exact_code=*/true, /*adds_alike=*/true);
-  for (const Layer& layer : far_apart_layers) check(layer, /*has_exact_code=*/false);
+  for (const SizedLayer& layer : long_row_layers) check(layer, /*has_exact_code=*/true, /*adds_alike=*/true);
+  for (const SizedLayer& layer : far_apart_layers) check(layer, /*has_exact_code=*/false);
 }
 
 TEST(General, RowsOfPixels) {
-  for (const Layer& layer : pixel_row_layers) check(layer);
+  for (const SizedLayer& layer : pixel_row_layers) check(layer);
 }
 
 TEST(General, WindowsThatFollowTheSize) {
-  for (const Layer& layer : following_layers) check(layer, /*has_exact_code=*/false);
+  for (const SizedLayer& layer : following_layers) check(layer, /*has_exact_code=*/false);
 }
 
 // Sums of floats have the order that they have in code for the size alone, of the same schedule.

@@ -13,7 +13,7 @@ namespace pooljit::runtime {
 namespace {
 
 std::string round_trip(const frontend::PoolSpec& spec) {
-  const Layer layer(spec);
+  const LayerStruct layer(spec);
   const auto made = spec_of(*layer.get());
   return made ? print(*made) : to_string(made.error());
 }
@@ -70,7 +70,7 @@ TEST(Layer, ZeroIsTheDefault) {
 
 // Its window is the input, whatever the dims become.
 TEST(Layer, AGlobalPoolStaysOneWithOtherDims) {
-  const Layer layer(*frontend::parse_spec("onnx.GlobalAveragePool(float32[1,64,14,14])"));
+  const LayerStruct layer(*frontend::parse_spec("onnx.GlobalAveragePool(float32[1,64,14,14])"));
   pooljit_layer other = *layer.get();
   EXPECT_EQ(other.kernel[0], 14);
   other.input.dims[2] = 17, other.input.dims[3] = 19;
@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
 std::string round_trip_of_pools(const std::string& text) {
   const auto spec = frontend::parse_spec(text);
   if (!spec) return to_string(spec.error());
-  const Layers layers(*spec);
+  const PoolsStruct layers(*spec);
   const auto made = spec_of(*layers.get());
   return made ? print(*made) : to_string(made.error());
 }

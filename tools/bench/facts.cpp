@@ -66,7 +66,7 @@ std::string compiler_name() {
 }
 
 std::vector<Fact> machine_facts() {
-  const runtime::Machine& machine = runtime::machine();
+  const runtime::ThisMachine& machine = runtime::machine();
   return {{"processor", machine.cpu},
           {"caches L1, L2, L3",
            fmt::format("{} (source: {})", runtime::print(machine.caches), machine.caches_source)},

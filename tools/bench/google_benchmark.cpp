@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t most_repetitions = 10;
 
-Json context(const Results& results) {
+Json context(const BenchResults& results) {
   Json caches = Json::array();
   int level = 0;
   for (const int64_t bytes : runtime::machine().caches.bytes)
@@ -80,10 +80,10 @@ class Writer {
 
 }  // namespace
 
-std::string as_google_benchmark(const Results& results) {
+std::string as_google_benchmark(const BenchResults& results) {
   Writer writer;
   for (const LayerResult& layer : results.layers) writer.add(layer.name, layer);
-  for (const Family& family : results.families)
+  for (const LayerFamily& family : results.families)
     for (const FamilyMember& member : family.members)
       writer.add(fmt::format("{}:{}", family.name, member.value), member.layer);
   return Json({{"context", context(results)}, {"benchmarks", writer.take()}}).dump(1) + "\n";

@@ -9,6 +9,6 @@ namespace pooljit::tools {
 // in order, into at most ten repetitions (the time of one is the median of its samples), so that compare.py
 // can test whether two runs differ; the aggregate "median" is that of all samples. Only wall time is
 // measured: cpu_time repeats it.
-std::string as_google_benchmark(const Results& results);
+std::string as_google_benchmark(const BenchResults& results);
 
 }  // namespace pooljit::tools

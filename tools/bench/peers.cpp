@@ -100,7 +100,8 @@ ir::Result<void> Peer::start(int threads, ir::Isa isa) const {
   return ir::system_error("bench.peer", fmt::format("{} does not start", name_));
 }
 
-ir::Result<PeerCall> Peer::prepare(const runtime::Layer& layer, const BenchCase::Theirs& tensors) const {
+ir::Result<PeerCall> Peer::prepare(const runtime::LayerStruct& layer,
+                                   const BenchCase::Theirs& tensors) const {
   const char* why = nullptr;
   void* const indices = tensors.indices.size() > 0 ? tensors.indices.data() : nullptr;
   void* const prepared = prepare_(layer.get(), tensors.input, tensors.output.data(), indices, &why);

@@ -38,7 +38,7 @@ class Peer {
   // Before the first layer, and when the threads change. Errors: "bench.peer".
   ir::Result<void> start(int threads, ir::Isa isa) const;
   // Errors: "bench.peer": it does not do the layer, and why.
-  ir::Result<PeerCall> prepare(const runtime::Layer& layer, const BenchCase::Theirs& tensors) const;
+  ir::Result<PeerCall> prepare(const runtime::LayerStruct& layer, const BenchCase::Theirs& tensors) const;
 
  private:
   Peer() = default;
@@ -58,8 +58,8 @@ class PeerLayer {
   ir::Result<PeerCall> prepare(const Peer& peer, const BenchCase::Theirs& tensors) const;
 
  private:
-  const runtime::Layer layer_;
-  std::optional<runtime::Layer> fixed_;  // the same without adaptive windows, where that can be said
+  const runtime::LayerStruct layer_;
+  std::optional<runtime::LayerStruct> fixed_;  // the same without adaptive windows, where that can be said
 };
 
 // Peers take and give packed tensors, and have nothing behind the pooling: why the layer is none of theirs.

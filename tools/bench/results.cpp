@@ -66,7 +66,7 @@ Json layer_json(const LayerResult& layer) {
           {"left_out", list(layer.left_out, left_out_json)}};
 }
 
-Json family_json(const Family& family) {
+Json family_json(const LayerFamily& family) {
   return {{"name", family.name},
           {"axis", family.axis},
           {"base", family.base},
@@ -91,9 +91,9 @@ bool is_ours(const EngineResult& result) {
   return result.engine == pooljit_name || result.engine == exact_name;
 }
 
-std::vector<Summary> summarize(const Results& results) {
+std::vector<Summary> summarize(const BenchResults& results) {
   std::vector<Summary> summaries;
-  for (const EngineInfo& info : results.engines) {
+  for (const MeasuredEngine& info : results.engines) {
     Summary summary{.engine = info.name, .least = std::numeric_limits<double>::infinity(), .least_layer = {}};
     double logarithms = 0;
     for (const LayerResult& layer : results.layers)
@@ -112,7 +112,7 @@ std::vector<Summary> summarize(const Results& results) {
   return summaries;
 }
 
-std::vector<std::string> disturbances(const Results& results) {
+std::vector<std::string> disturbances(const BenchResults& results) {
   std::vector<std::string> all;
   for (const auto& [load, when] :
        {std::pair(results.load_before, "before"), std::pair(results.load_after, "at the end of")})
@@ -134,7 +134,7 @@ std::vector<std::string> disturbances(const Results& results) {
   return all;
 }
 
-std::string as_json(const Results& results) {
+std::string as_json(const BenchResults& results) {
   Json machine;
   for (const Fact& fact : results.machine) machine[fact.name] = fact.value;
   const Json json = {
@@ -146,7 +146,7 @@ std::string as_json(const Results& results) {
       {"disturbances", disturbances(results)},
       {"caches", results.caches},
       {"engines", list(results.engines,
-                       [](const EngineInfo& one) {
+                       [](const MeasuredEngine& one) {
                          return Json{{"name", one.name}, {"version", one.version}};
                        })},
       {"absent", list(results.absent, left_out_json)},

@@ -51,7 +51,7 @@ struct FamilyMember {
   int64_t value;
   LayerResult layer;
 };
-struct Family {
+struct LayerFamily {
   std::string name, axis, base;  // "kernel", "kernel size", the spec of one member
   std::vector<FamilyMember> members;
 };
@@ -62,7 +62,7 @@ struct RooflinePoint {
   bool streams;
 };
 
-struct EngineInfo {
+struct MeasuredEngine {
   std::string name, version;
 };
 
@@ -71,18 +71,18 @@ struct Fact {
   std::string name, value;
 };
 
-struct Results {
+struct BenchResults {
   std::string command, date;
   bool is_complete = false;  // false: stopped by Ctrl-C
   std::vector<Fact> machine;
-  Load load_before, load_after;     // it was measured
-  std::vector<int64_t> caches;      // bytes of L1, L2, L3; 0: there is none
-  std::vector<EngineInfo> engines;  // pooljit first, in the order of every picture
+  Load load_before, load_after;         // it was measured
+  std::vector<int64_t> caches;          // bytes of L1, L2, L3; 0: there is none
+  std::vector<MeasuredEngine> engines;  // pooljit first, in the order of every picture
   std::vector<LeftOut> absent;
   std::vector<LayerResult> layers;
   std::vector<RefusedLayer> refused;
   std::vector<RooflinePoint> roofline;
-  std::vector<Family> families;
+  std::vector<LayerFamily> families;
 };
 
 // Over the layers of `results` that an engine did.
@@ -92,11 +92,11 @@ struct Summary {
   double geometric_mean = 0, least = 0;  // of ratios
   std::string least_layer;
 };
-std::vector<Summary> summarize(const Results& results);
+std::vector<Summary> summarize(const BenchResults& results);
 
 // Why the times may be wrong, a sentence each: others worked on the machine, times spread far.
-std::vector<std::string> disturbances(const Results& results);
+std::vector<std::string> disturbances(const BenchResults& results);
 
-std::string as_json(const Results& results);
+std::string as_json(const BenchResults& results);
 
 }  // namespace pooljit::tools

@@ -27,8 +27,8 @@ class Outputs {
   ir::Result<void> open(const SessionArguments& arguments) {
     const struct {
       const std::string& path;
-      std::string (*make)(const Results&);
-    } wanted[] = {{arguments.report, [](const Results& results) { return as_page(as_json(results)); }},
+      std::string (*make)(const BenchResults&);
+    } wanted[] = {{arguments.report, [](const BenchResults& results) { return as_page(as_json(results)); }},
                   {arguments.json_file, as_json},
                   {arguments.benchmark_file, as_google_benchmark}};
     for (const auto& [path, make] : wanted) {
@@ -39,7 +39,7 @@ class Outputs {
     return {};
   }
 
-  ir::Result<void> write(const Results& results) {
+  ir::Result<void> write(const BenchResults& results) {
     for (size_t i = 0; i < makers_.size(); ++i) {
       const std::string text = makers_[i](results);
       if (auto ok = files_.write(i, std::as_bytes(std::span(text))); !ok) return ok;
@@ -51,7 +51,7 @@ class Outputs {
 
  private:
   OutputFiles files_;
-  std::vector<std::string (*)(const Results&)> makers_;
+  std::vector<std::string (*)(const BenchResults&)> makers_;
 };
 
 // The layer as the arguments, whose dtype is one, ask for it. Errors: the spec's.
@@ -115,7 +115,7 @@ class Session {
 
   ir::Result<void> run_families() {
     for (const FamilyPlan& plan : families_) {
-      Family family{plan.name, plan.axis, print(plan.members.front().spec), {}};
+      LayerFamily family{plan.name, plan.axis, print(plan.members.front().spec), {}};
       for (const FamilySpec& member : plan.members) {
         if (interrupted()) break;
         progress_.show(++steps_, fmt::format("{} {}", plan.name, member.value));
@@ -135,7 +135,7 @@ class Session {
     return {};
   }
 
-  Results finish() {
+  BenchResults finish() {
     results_.is_complete = !interrupted();
     results_.load_after = load_of_minute();
     results_.machine.push_back({"load of the last minute of measuring", print(results_.load_after)});
@@ -169,7 +169,7 @@ class Session {
     if (peers_.has_plain_loop)
       results_.engines.push_back({std::string(plain_loop_name), "a plain C++ loop, -O3 -march=native"});
     for (const Peer& peer : peers_.found) results_.engines.push_back({peer.name(), peer.version()});
-    for (const EngineInfo& one : results_.engines)
+    for (const MeasuredEngine& one : results_.engines)
       fmt::print(stderr, "engine: {}: {}\n", one.name, one.version);
   }
 
@@ -179,7 +179,7 @@ class Session {
   const std::vector<FamilyPlan> families_;
   const Progress progress_;
   size_t steps_ = 0;
-  Results results_;
+  BenchResults results_;
 };
 
 // What is asked for, as the arguments vary the layers. Errors: "bench.family", the spec's.
@@ -199,7 +199,7 @@ bool is_right(const LayerResult& layer) {
   return true;
 }
 
-Exit exit_of(const Results& results) {
+Exit exit_of(const BenchResults& results) {
   if (!results.is_complete) return Exit::interrupted;
   if (results.layers.empty()) return Exit::unsupported;
   for (const LayerResult& layer : results.layers)
@@ -232,7 +232,7 @@ ir::Result<Exit> compare_layers(SessionArguments arguments) {
   if (auto ok = session.start(outputs.any() || arguments.json); !ok) return tl::unexpected(ok.error());
   session.run_layers();
   if (auto ok = session.run_families(); !ok) return tl::unexpected(ok.error());
-  const Results results = session.finish();
+  const BenchResults results = session.finish();
   if (arguments.json)
     fmt::print("{}", as_json(results));
   else

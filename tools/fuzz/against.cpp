@@ -193,7 +193,7 @@ Outcome OtherEngine::judge(const ir::PoolNest& nest, int code, runtime::Case& da
 
 std::optional<OtherEngine::Answer> OtherEngine::ask(const PoolSpec& spec,
                                                     std::span<const uint64_t> elements) const {
-  const runtime::Layer layer(spec);
+  const runtime::LayerStruct layer(spec);
   auto data = runtime::Case::make(layer.nest(), runtime::DataKind::plain,
                                   std::max<int64_t>(spec.batch.value_or(1), 1), 1, elements);
   if (!data) return std::nullopt;
@@ -215,7 +215,7 @@ ir::Result<Outcome> OtherEngine::try_case(const FuzzCase& one, const Accepted& a
   if (!spec) return tl::unexpected(spec.error());
   if (is_unasked(*spec)) return Outcome{.verdict = Outcome::Verdict::unsupported};
   const Cell::Charge ours(false);
-  const runtime::Layer layer(*spec);
+  const runtime::LayerStruct layer(*spec);
   const auto inputs = Inputs::make(*spec, layer.nest(), one);
   if (!inputs) return tl::unexpected(inputs.error());
   const auto run = [&](const runtime::Call& call) {
@@ -243,7 +243,7 @@ ir::Result<Outcome> OtherEngine::try_case(const FuzzCase& one, const Accepted& a
 bool OtherEngine::takes(const std::string& text) const {
   const auto spec = frontend::parse_spec(text);
   if (!spec || is_unasked(*spec)) return false;
-  const runtime::Layer layer(*spec);
+  const runtime::LayerStruct layer(*spec);
   if (takes_) return takes_(layer.get()) == POOLJIT_ENGINE_DONE;
   const int64_t batch = std::max<int64_t>(spec->batch.value_or(1), 1);
   const auto data = runtime::Case::make(layer.nest(), runtime::DataKind::plain, batch, 1);

@@ -161,10 +161,10 @@ class Campaign {
   // --- in a child
 
   // known: of what came before.
-  Stretch try_stretch(const Job& job, int64_t end_number, const std::vector<std::string>& known_labels,
-                      Coverage known) const {
+  CaseStretch try_stretch(const Job& job, int64_t end_number, const std::vector<std::string>& known_labels,
+                          Coverage known) const {
     constexpr double stretch_seconds = 1;
-    Stretch stretch;
+    CaseStretch stretch;
     const double begin = elapsed();
     int64_t number = job.next;
     do {
@@ -211,7 +211,7 @@ class Campaign {
                      options_.case_seconds, options_.case_seconds + 2);
     if (!end) return tl::unexpected(end.error());
     if (!end->is_done()) return bury(job, *end);
-    const Stretch stretch = end->said.get<Stretch>();
+    const CaseStretch stretch = end->said.get<CaseStretch>();
     {
       const std::scoped_lock lock(mutex_);
       advance(job, job.next + stretch.tried * options_.jobs);

@@ -65,7 +65,7 @@ std::string text_of(ir::DType dtype, const Bits& all) {
 // One probe of one dtype, in the first form that the engine does.
 class Trial {
  public:
-  Trial(const Probe& probe, const std::string& dtype) : probe_(probe), dtype_(dtype) {}
+  Trial(const EngineProbe& probe, const std::string& dtype) : probe_(probe), dtype_(dtype) {}
 
   std::optional<RuleFound> run(const OtherEngine& engine) {
     for (const PoolSpec& spec : forms_of(probe_, dtype_))
@@ -159,7 +159,7 @@ class Trial {
     return found;
   }
 
-  const Probe& probe_;
+  const EngineProbe& probe_;
   const std::string dtype_;
   std::string spec_;
   ir::PoolNest nest_;
@@ -167,13 +167,13 @@ class Trial {
 };
 
 struct Question {
-  const Probe* probe;
+  const EngineProbe* probe;
   std::string dtype;
 };
 
 std::vector<Question> questions() {
   std::vector<Question> all;
-  for (const Probe& probe : probes())
+  for (const EngineProbe& probe : probes())
     for (const std::string_view dtype : ir::split(probe.dtypes, ' '))
       all.push_back({&probe, std::string(dtype)});
   return all;
@@ -191,7 +191,7 @@ std::vector<AcceptedDifference> EngineRules::accepted() const {
 
 std::string EngineRules::table() const {
   std::string text = "| what | its rule | known as |\n|---|---|---|\n";
-  for (const Probe& probe : probes()) {
+  for (const EngineProbe& probe : probes()) {
     std::vector<std::string> rules;
     std::map<std::string, std::vector<std::string>> dtypes;
     std::vector<std::string> names;

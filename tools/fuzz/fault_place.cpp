@@ -18,14 +18,14 @@ constinit size_t watched_count = 0;
 // How far beyond a buffer an access is still told as one of it.
 constexpr uintptr_t near = uintptr_t{1} << 16;
 
-struct Place {
+struct NearestBuffer {
   const char* buffer = nullptr;
   uintptr_t distance = near;
   bool is_before = false;
 };
 
-Place nearest_place(uintptr_t fault) {
-  Place nearest;
+NearestBuffer nearest_place(uintptr_t fault) {
+  NearestBuffer nearest;
   for (const WatchedBuffer& buffer : std::span(watched).first(watched_count)) {
     const auto begin = reinterpret_cast<uintptr_t>(buffer.bytes.data()), end = begin + buffer.bytes.size();
     if (fault < begin && begin - fault < nearest.distance) nearest = {buffer.name, begin - fault, true};
@@ -36,7 +36,7 @@ Place nearest_place(uintptr_t fault) {
 
 // Allocates nothing: it runs in a handler.
 void say_place(uintptr_t fault) {
-  const Place place = nearest_place(fault);
+  const NearestBuffer place = nearest_place(fault);
   if (!place.buffer) return;
   std::array<char, 160> text;
   const auto written = fmt::format_to_n(text.data(), text.size(), "it touched the byte {} {} the {}\n",

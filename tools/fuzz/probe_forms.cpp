@@ -23,7 +23,7 @@ std::string in_one_dimension(std::string text) {
 
 }  // namespace
 
-std::vector<frontend::PoolSpec> forms_of(const Probe& probe, const std::string& dtype) {
+std::vector<frontend::PoolSpec> forms_of(const EngineProbe& probe, const std::string& dtype) {
   std::vector<std::string> texts;
   for (const char* layout : {"", ":nhwc"})
     texts.push_back(fmt::format(fmt::runtime(probe.spec), fmt::arg("t", dtype), fmt::arg("l", layout)));

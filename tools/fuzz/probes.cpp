@@ -23,7 +23,7 @@ constexpr std::string_view
         "max_pool2d({t}[1,1,1,1]{l}, kernel_size=[1,2], stride=1, padding=[0,1], dilation=[1,2], "
         "return_indices=True)";
 
-const std::vector<Probe> table = {
+const std::vector<EngineProbe> table = {
     // NaN.
     {"NaN in a maximum",
      "max",
@@ -369,6 +369,6 @@ const std::vector<Probe> table = {
 
 }  // namespace
 
-std::span<const Probe> probes() { return table; }
+std::span<const EngineProbe> probes() { return table; }
 
 }  // namespace pooljit::fuzz

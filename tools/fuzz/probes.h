@@ -18,7 +18,7 @@ struct KnownAnswer {
   std::string_view divergences;  // names of tools/fuzz/divergences.def, with blanks between
 };
 
-struct Probe {
+struct EngineProbe {
   std::string_view aspect;
   std::string_view operation;  // "max": what layers are to keep the rule
   std::string_view dtypes;     // with blanks between
@@ -26,9 +26,9 @@ struct Probe {
   std::string_view inputs;     // "1 2|3 4"
   std::vector<KnownAnswer> answers;
 };
-std::span<const Probe> probes();
+std::span<const EngineProbe> probes();
 
 // The probe's layer in forms that engines may do: NCHW, NHWC, and in one dimension where it has one row.
-std::vector<frontend::PoolSpec> forms_of(const Probe& probe, const std::string& dtype);
+std::vector<frontend::PoolSpec> forms_of(const EngineProbe& probe, const std::string& dtype);
 
 }  // namespace pooljit::fuzz

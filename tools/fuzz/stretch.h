@@ -14,7 +14,7 @@
 
 namespace pooljit::fuzz {
 
-struct Stretch {
+struct CaseStretch {
   int64_t tried = 0, agree = 0, unsupported = 0, runs = 0;
   double slowest = 0;  // CPU seconds of a case
   std::map<std::string, int64_t> by_label;
@@ -23,7 +23,7 @@ struct Stretch {
   // Draws that are more than a number: those that failed, and the first accepted one of each label.
   std::vector<std::pair<int64_t, Outcome>> notable;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stretch, tried, agree, unsupported, runs, slowest, by_label, coverage,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CaseStretch, tried, agree, unsupported, runs, slowest, by_label, coverage,
                                    kept, notable)
 
 }  // namespace pooljit::fuzz

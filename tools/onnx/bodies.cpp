@@ -16,7 +16,7 @@ const onnx::AttributeProto* attribute_of(const onnx::NodeProto& node, std::strin
 }
 
 onnx::TypeProto type_at(const onnx::NodeProto& node, int input, const Scope& scope) {
-  const Tensor* const tensor = scope.find(node.input(input));
+  const GraphTensor* const tensor = scope.find(node.input(input));
   return tensor == nullptr ? onnx::TypeProto() : tensor->type;
 }
 
@@ -89,7 +89,7 @@ Walk::Tensors Walk::walk_body(const onnx::GraphProto& body, const std::string& p
   Tensors outputs = walk_graph(body, inputs, inner);
   for (const onnx::ValueInfoProto& output : body.output())
     found_.quantizations.note_use(inner, output.name());
-  for (Tensor& output : outputs) output = {.type = std::move(output.type), .why = std::move(output.why)};
+  for (GraphTensor& output : outputs) output = {.type = std::move(output.type), .why = std::move(output.why)};
   return outputs;
 }
 
@@ -180,7 +180,7 @@ Walk::Tensors Walk::call(const onnx::FunctionProto& function, const onnx::NodePr
   Scope inner(nullptr, fmt::format("{}{}/", scope.path, name_of(node)), function_opsets_[&function]);
   inner.arguments = &arguments;
   for (int i = 0; i < std::min(function.input_size(), node.input_size()); ++i)
-    if (const Tensor* const tensor = scope.find(node.input(i)); tensor != nullptr)
+    if (const GraphTensor* const tensor = scope.find(node.input(i)); tensor != nullptr)
       inner.define(function.input(i), *tensor);
   for (const onnx::NodeProto& each : function.node()) {
     if (refused_) return {};
@@ -188,8 +188,8 @@ Walk::Tensors Walk::call(const onnx::FunctionProto& function, const onnx::NodePr
   }
   Tensors results;
   for (const std::string& output : function.output()) {
-    const Tensor* const tensor = inner.find(output);
-    results.push_back(tensor == nullptr ? Tensor{} : *tensor);
+    const GraphTensor* const tensor = inner.find(output);
+    results.push_back(tensor == nullptr ? GraphTensor{} : *tensor);
   }
   return results;
 }

@@ -100,7 +100,7 @@ Walk::Tensors Walk::walk_graph(const onnx::GraphProto& graph, const std::vector<
   for (int i = 0; i < graph.input_size(); ++i) {
     const onnx::ValueInfoProto& input = graph.input(i);
     if (initialized.contains(input.name())) continue;
-    Tensor tensor{.is_input = &graph == &model_.graph()};
+    GraphTensor tensor{.is_input = &graph == &model_.graph()};
     if (static_cast<size_t>(i) < inputs.size()) tensor.type = inputs[static_cast<size_t>(i)];
     if (!contradict(tensor.type, input.type())) fill(tensor.type, input.type());
     if (!is_known(tensor.type)) tensor.why = fmt::format("it is an input of {}", graph.name());
@@ -114,8 +114,8 @@ Walk::Tensors Walk::walk_graph(const onnx::GraphProto& graph, const std::vector<
   }
   Tensors outputs;
   for (const onnx::ValueInfoProto& output : graph.output()) {
-    const Tensor* const tensor = scope.find(output.name());
-    outputs.push_back(tensor == nullptr ? Tensor{} : *tensor);
+    const GraphTensor* const tensor = scope.find(output.name());
+    outputs.push_back(tensor == nullptr ? GraphTensor{} : *tensor);
   }
   return outputs;
 }
@@ -152,9 +152,9 @@ Walk::Tensors Walk::results_of(const onnx::NodeProto& node, Scope& scope) {
     return {{.type = tensor_type(value->data_type(), dims), .constant = value}};
   }
   if (is_own && node.op_type() == "Identity" && node.input_size() == 1)
-    if (const Tensor* const tensor = scope.find(node.input(0)); tensor != nullptr)
+    if (const GraphTensor* const tensor = scope.find(node.input(0)); tensor != nullptr)
       return {{.type = tensor->type, .constant = tensor->constant, .why = tensor->why}};
-  if (const PoolOperator* const op = find_operator(node); op != nullptr)
+  if (const NodeOperator* const op = find_operator(node); op != nullptr)
     return pool(node, scope, draft_of(*op, node, scope, options_, open_dims_), "");
   if (!is_reduction(node)) return other(node, scope);
   if (auto draft = global_pool(node, scope)) {
@@ -172,19 +172,19 @@ Walk::Tensors Walk::pool(const onnx::NodeProto& node, Scope& scope, const ir::Re
   found.graph = scope.path;
   took_output_shape_ = took_output_shape_ || (draft && draft->takes_output_shape);
   for (const std::string& input : node.input()) {
-    const Tensor* const tensor = scope.find(input);
+    const GraphTensor* const tensor = scope.find(input);
     found.inputs.push_back(tensor == nullptr ? "" : tensor->id);
   }
   for (const std::string& output : node.output()) found.outputs.push_back(scope.path + output);
   const auto spec = draft ? spec_of(*draft) : tl::unexpected(draft.error());
   found.spec = spec.map([](const frontend::PoolSpec& each) { return print(each); });
 
-  const Tensor* const input = node.input_size() == 0 ? nullptr : scope.find(node.input(0));
+  const GraphTensor* const input = node.input_size() == 0 ? nullptr : scope.find(node.input(0));
   if (input == nullptr || element_of(input->type) == 0) return {};
   std::vector<int64_t> dims;
   if (spec) dims = output_dims(*spec, draft->is_nhwc);
   if (!spec && rank_of(input->type)) dims.assign(static_cast<size_t>(*rank_of(input->type)), -1);
-  Tensor result{.type = tensor_type(element_of(input->type), dims)};
+  GraphTensor result{.type = tensor_type(element_of(input->type), dims)};
   auto* const shape = result.type.mutable_tensor_type()->mutable_shape();
   if (!spec && dims.empty()) result.type.mutable_tensor_type()->clear_shape();
   // The batch is the input's, and where there is no spec the channels of a plain tensor.
@@ -194,7 +194,7 @@ Walk::Tensors Walk::pool(const onnx::NodeProto& node, Scope& scope, const ir::Re
   if (!spec)
     result.why =
         input->why.empty() ? fmt::format("it comes from {}, which has no spec", found.name) : input->why;
-  Tensor indices = result;
+  GraphTensor indices = result;
   indices.type.mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT64);
   return {std::move(result), std::move(indices)};
 }
@@ -204,7 +204,7 @@ Walk::Tensors Walk::other(const onnx::NodeProto& node, Scope& scope) {
   inferred.types.resize(static_cast<size_t>(node.output_size()));
   std::string why = inferred.why;
   for (const std::string& name : node.input()) {
-    const Tensor* const tensor = scope.find(name);
+    const GraphTensor* const tensor = scope.find(name);
     if (tensor != nullptr && !tensor->why.empty()) why = tensor->why;
   }
   if (why.empty()) why = fmt::format("{} makes it", node.op_type());
@@ -214,7 +214,7 @@ Walk::Tensors Walk::other(const onnx::NodeProto& node, Scope& scope) {
 }
 
 // What the model declares of it says what is not known, or is wrong.
-void Walk::settle(const std::string& name, Tensor tensor, Scope& scope, std::string_view by) {
+void Walk::settle(const std::string& name, GraphTensor tensor, Scope& scope, std::string_view by) {
   if (name.empty()) return;
   if (const auto declared = scope.declared.find(name); declared != scope.declared.end()) {
     if (contradict(tensor.type, declared->second))
@@ -230,13 +230,13 @@ void Walk::settle(const std::string& name, Tensor tensor, Scope& scope, std::str
 
 void Walk::note_concat(const onnx::NodeProto& node, const Scope& scope) {
   if (node.op_type() != "Concat" || node.input_size() == 0) return;
-  const Tensor* const first = scope.find(node.input(0));
+  const GraphTensor* const first = scope.find(node.input(0));
   for (const onnx::AttributeProto& attribute : node.attribute()) {
     if (attribute.name() != "axis" || first == nullptr) continue;
     if (attribute.i() != 1 && attribute.i() + rank_of(first->type).value_or(0) != 1) continue;
     OnnxModel::Concat concat{.name = scope.path + name_of(node), .inputs = {}};
     for (const std::string& input : node.input()) {
-      const Tensor* const tensor = scope.find(input);
+      const GraphTensor* const tensor = scope.find(input);
       concat.inputs.push_back(tensor == nullptr ? "" : tensor->id);
     }
     found_.concats.push_back(std::move(concat));

@@ -35,7 +35,7 @@ class Walk {
   ir::Result<OnnxModel> run();
 
  private:
-  using Tensors = std::vector<Tensor>;
+  using Tensors = std::vector<GraphTensor>;
 
   // In the model's order. What the body of a loop added is taken back before it is walked again.
   struct Found {
@@ -58,7 +58,7 @@ class Walk {
   Tensors pool(const onnx::NodeProto& node, Scope& scope, const ir::Result<PoolDraft>& draft,
                const std::string& note);
   Tensors other(const onnx::NodeProto& node, Scope& scope);
-  void settle(const std::string& name, Tensor tensor, Scope& scope, std::string_view by);
+  void settle(const std::string& name, GraphTensor tensor, Scope& scope, std::string_view by);
   void note_concat(const onnx::NodeProto& node, const Scope& scope);
   const onnx::NodeProto* with_arguments(const onnx::NodeProto& node, const Scope& scope);
   void refuse(ir::Error error);

@@ -31,7 +31,7 @@ InferredTypes infer_with_libonnx(const onnx::NodeProto& written, Scope& scope) {
   std::unordered_map<std::string, onnx::TypeProto*> types;
   std::unordered_map<std::string, const onnx::TensorProto*> constants;
   for (const std::string& input : node.input()) {
-    const Tensor* const tensor = scope.find(input);
+    const GraphTensor* const tensor = scope.find(input);
     if (tensor == nullptr) continue;
     if (tensor->constant != nullptr) constants[input] = tensor->constant;
     if (tensor->type.value_case() == onnx::TypeProto::VALUE_NOT_SET) continue;

@@ -15,7 +15,7 @@ namespace pooljit::tools {
 namespace {
 
 constexpr std::string_view runtime_domain = "com.microsoft";  // ONNX Runtime's own operators
-constexpr PoolOperator operators_table[] = {
+constexpr NodeOperator operators_table[] = {
     {"", "MaxPool", "MaxPool"},
     {"", "AveragePool", "AveragePool"},
     {"", "LpPool", "LpPool"},
@@ -29,7 +29,7 @@ constexpr PoolOperator operators_table[] = {
     {runtime_domain, "NhwcMaxPool", "MaxPool", true},
     {runtime_domain, "MaxpoolWithMask", ""},
 };
-constexpr PoolOperator foreign = {"", "", ""};
+constexpr NodeOperator foreign = {"", "", ""};
 
 // Attributes of ONNX's pooling operators; the dialect says which has which.
 constexpr std::string_view attribute_names[] = {
@@ -79,7 +79,7 @@ ir::Result<std::string> quantization_text(const onnx::NodeProto& node, const Sco
   const int inputs = std::min(node.input_size(), static_cast<int>(std::size(quantization_inputs)));
   for (int i = 1; i < inputs; ++i) {
     if (node.input(i).empty()) continue;
-    const Tensor* const tensor = scope.find(node.input(i));
+    const GraphTensor* const tensor = scope.find(node.input(i));
     const auto number =
         tensor == nullptr || tensor->constant == nullptr ? std::nullopt : number_of(*tensor->constant);
     if (!number)
@@ -95,7 +95,7 @@ ir::Result<std::string> quantization_text(const onnx::NodeProto& node, const Sco
 ir::Result<std::string> output_shape_text(const onnx::NodeProto& node, const Scope& scope, PoolDraft& draft,
                                           const std::vector<int64_t>& given) {
   const std::string& name = node.input(2);
-  const Tensor* const tensor = scope.find(name);
+  const GraphTensor* const tensor = scope.find(name);
   std::optional<std::vector<int64_t>> shape;
   if (tensor != nullptr && tensor->constant != nullptr) shape = integers_of(*tensor->constant);
   draft.takes_output_shape = !shape && tensor != nullptr && tensor->is_input && !given.empty();
@@ -121,9 +121,9 @@ ir::Result<std::string> output_shape_text(const onnx::NodeProto& node, const Sco
 
 }  // namespace
 
-const PoolOperator* find_operator(const onnx::NodeProto& node) {
-  const auto has_name = [&](const PoolOperator& row) { return row.name == node.op_type(); };
-  const auto is_it = [&](const PoolOperator& row) {
+const NodeOperator* find_operator(const onnx::NodeProto& node) {
+  const auto has_name = [&](const NodeOperator& row) { return row.name == node.op_type(); };
+  const auto is_it = [&](const NodeOperator& row) {
     return has_name(row) && row.domain == domain_of(node.domain());
   };
   if (const auto row = std::ranges::find_if(operators_table, is_it); row != std::end(operators_table))
@@ -133,7 +133,7 @@ const PoolOperator* find_operator(const onnx::NodeProto& node) {
 
 ir::Result<void> read_input(const std::string& name, const Scope& scope, const std::string& open_dims,
                             PoolDraft& draft) {
-  const Tensor* const tensor = scope.find(name);
+  const GraphTensor* const tensor = scope.find(name);
   if (tensor == nullptr)
     return ir::invalid("onnx.graph", fmt::format("nothing before the node makes {}", name),
                        "nodes are sorted: each after those that make what it reads");
@@ -166,7 +166,7 @@ ir::Result<void> read_input(const std::string& name, const Scope& scope, const s
   return {};
 }
 
-ir::Result<PoolDraft> draft_of(const PoolOperator& op, const onnx::NodeProto& node, const Scope& scope,
+ir::Result<PoolDraft> draft_of(const NodeOperator& op, const onnx::NodeProto& node, const Scope& scope,
                                const ModelOptions& options, const std::string& open_dims) {
   const std::string domain = domain_of(node.domain());
   if (op.dialect.empty())

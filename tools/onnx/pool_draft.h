@@ -25,7 +25,7 @@ struct PoolDraft {
 };
 
 // How a pooling operator is written in the dialect.
-struct PoolOperator {
+struct NodeOperator {
   std::string_view domain, name;
   std::string_view dialect;  // empty: pooljit has no such operator
   bool is_nhwc = false;
@@ -33,10 +33,10 @@ struct PoolOperator {
 
 // nullptr: no pooling. An operator of the same name in a domain that is not known is one that pooljit has
 // not.
-const PoolOperator* find_operator(const onnx::NodeProto& node);
+const NodeOperator* find_operator(const onnx::NodeProto& node);
 
 // `open_dims`: the hint where a dim is not known. Errors: as read_model says of nodes.
-ir::Result<PoolDraft> draft_of(const PoolOperator& op, const onnx::NodeProto& node, const Scope& scope,
+ir::Result<PoolDraft> draft_of(const NodeOperator& op, const onnx::NodeProto& node, const Scope& scope,
                                const ModelOptions& options, const std::string& open_dims);
 
 // The tensor of a draft: its dtype and dims. Errors: onnx.graph, onnx.shape, onnx.dtype.

@@ -14,7 +14,7 @@ namespace {
 
 // Of a node's input; none if it is no constant of one number.
 std::optional<double> number_at(const onnx::NodeProto& node, int input, const Scope& scope) {
-  const Tensor* const tensor = input < node.input_size() ? scope.find(node.input(input)) : nullptr;
+  const GraphTensor* const tensor = input < node.input_size() ? scope.find(node.input(input)) : nullptr;
   return tensor == nullptr || tensor->constant == nullptr ? std::nullopt : number_of(*tensor->constant);
 }
 
@@ -52,7 +52,7 @@ void Quantizations::note(const onnx::NodeProto& node, const Scope& scope) {
   if (node.input_size() < 2 || node.output_size() != 1) return;
   const bool has_zero_point = node.input_size() > 2 && !node.input(2).empty();
   const auto scale = number_at(node, 1, scope), zero_point = number_at(node, 2, scope);
-  const Tensor *const input = scope.find(node.input(0)), *const output = scope.find(node.output(0));
+  const GraphTensor *const input = scope.find(node.input(0)), *const output = scope.find(node.output(0));
   if (!scale || !(*scale > 0) || (has_zero_point && !zero_point) || input == nullptr || output == nullptr)
     return;
   int32_t element = onnx::TensorProto::UINT8;
@@ -65,7 +65,7 @@ void Quantizations::note(const onnx::NodeProto& node, const Scope& scope) {
 }
 
 void Quantizations::note_use(const Scope& scope, const std::string& name) {
-  if (const Tensor* const tensor = scope.find(name); tensor != nullptr) uses_.push_back(tensor->id);
+  if (const GraphTensor* const tensor = scope.find(name); tensor != nullptr) uses_.push_back(tensor->id);
 }
 
 void Quantizations::take_back(const Mark& mark) {

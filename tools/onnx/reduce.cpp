@@ -32,7 +32,7 @@ int64_t integer_attribute(const onnx::NodeProto& node, std::string_view name, in
   return usual;
 }
 
-const Tensor* input_of(const onnx::NodeProto& node, const Scope& scope, int number) {
+const GraphTensor* input_of(const onnx::NodeProto& node, const Scope& scope, int number) {
   return number < node.input_size() ? scope.find(node.input(number)) : nullptr;
 }
 
@@ -42,7 +42,7 @@ std::optional<std::set<int64_t>> axes_of(const onnx::NodeProto& node, const Scop
   for (const onnx::AttributeProto& attribute : node.attribute())
     if (attribute.name() == "axes") axes.assign(attribute.ints().begin(), attribute.ints().end());
   if (node.input_size() > 1 && !node.input(1).empty()) {
-    const Tensor* const tensor = input_of(node, scope, 1);
+    const GraphTensor* const tensor = input_of(node, scope, 1);
     if (tensor == nullptr || tensor->constant == nullptr) return std::nullopt;
     auto values = integers_of(*tensor->constant);
     if (!values) return std::nullopt;
@@ -73,7 +73,7 @@ bool drops_dims(const onnx::NodeProto& node) { return integer_attribute(node, "k
 
 onnx::TypeProto reduced_type(const onnx::NodeProto& node, const Scope& scope) {
   onnx::TypeProto type;
-  const Tensor* const input = input_of(node, scope, 0);
+  const GraphTensor* const input = input_of(node, scope, 0);
   if (input == nullptr || element_of(input->type) == 0) return type;
   type.mutable_tensor_type()->set_elem_type(element_of(input->type));
   const std::optional<int> rank = rank_of(input->type);
@@ -89,7 +89,7 @@ onnx::TypeProto reduced_type(const onnx::NodeProto& node, const Scope& scope) {
 
 std::optional<PoolDraft> global_pool(const onnx::NodeProto& node, const Scope& scope) {
   const auto row = std::ranges::find(global_names, node.op_type(), &GlobalName::reduction);
-  const Tensor* const input = input_of(node, scope, 0);
+  const GraphTensor* const input = input_of(node, scope, 0);
   const int rank = input == nullptr ? 0 : rank_of(input->type).value_or(0);
   constexpr int least_rank = 4;  // means along one dim are those of LayerNormalization
   if (row == std::end(global_names) || !domain_of(node.domain()).empty() || rank < least_rank)

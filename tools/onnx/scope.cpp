@@ -2,14 +2,14 @@
 
 namespace pooljit::tools {
 
-const Tensor* Scope::find(const std::string& name) const {
+const GraphTensor* Scope::find(const std::string& name) const {
   if (name.empty()) return nullptr;  // an input that is left out
   for (const Scope* scope = this; scope != nullptr; scope = scope->outer_)
     if (const auto found = scope->tensors_.find(name); found != scope->tensors_.end()) return &found->second;
   return nullptr;
 }
 
-bool Scope::define(const std::string& name, Tensor tensor) {
+bool Scope::define(const std::string& name, GraphTensor tensor) {
   if (tensor.id.empty()) tensor.id = path + name;
   return tensors_.try_emplace(name, std::move(tensor)).second;
 }

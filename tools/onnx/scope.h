@@ -11,7 +11,7 @@
 
 namespace pooljit::tools {
 
-struct Tensor {
+struct GraphTensor {
   std::string id = {};  // its name behind the path of the graph that makes it: the model's only one
   onnx::TypeProto type = {};
   const onnx::TensorProto* constant = nullptr;
@@ -31,9 +31,9 @@ class Scope {
       : path(std::move(path)), opsets(opsets), outer_(outer) {}
 
   // nullptr: nothing before made it.
-  const Tensor* find(const std::string& name) const;
+  const GraphTensor* find(const std::string& name) const;
   // False, and nothing done, where the graph has a tensor of that name.
-  bool define(const std::string& name, Tensor tensor);
+  bool define(const std::string& name, GraphTensor tensor);
 
   // 0: the model names no version.
   int64_t opset(const std::string& domain) const;
@@ -46,7 +46,7 @@ class Scope {
 
  private:
   const Scope* outer_;
-  std::map<std::string, Tensor> tensors_;
+  std::map<std::string, GraphTensor> tensors_;
 };
 
 // "" for ONNX's own domain, which has two names.

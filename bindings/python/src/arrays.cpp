@@ -63,7 +63,7 @@ ir::DType dtype_of_numpy(PyObject* descr, const char* name) {
 }
 
 // Strides in bytes to strides in elements.
-void set_strides(Form& form, std::span<const ssize_t> bytes, int64_t element, const char* name) {
+void set_strides(ArrayForm& form, std::span<const ssize_t> bytes, int64_t element, const char* name) {
   for (size_t i = 0; i < form.rank; ++i) {
     const int64_t stride = bytes[i];
     // A dimension of one position has any stride.
@@ -75,7 +75,7 @@ void set_strides(Form& form, std::span<const ssize_t> bytes, int64_t element, co
   }
 }
 
-void set_shape(Form& form, std::span<const ssize_t> dims, const char* name) {
+void set_shape(ArrayForm& form, std::span<const ssize_t> dims, const char* name) {
   if (dims.size() > most_dims)
     raise(ir::invalid("python.shape", fmt::format("{} has {} dimensions", name, dims.size()),
                       "[N,C,SPATIAL...], with one to three spatial dimensions"));
@@ -172,7 +172,7 @@ Array read_dlpack(PyObject* object, const char* name) {
     set_strides(array.form, {tensor.strides, rank}, 1, name);
   else
     set_packed_strides(array.form);
-  Form packed = array.form;
+  ArrayForm packed = array.form;
   set_packed_strides(packed);
   array.is_packed = packed.strides == array.form.strides;
   return array;
@@ -217,7 +217,7 @@ std::byte* numpy_data(PyObject* array) {
 constexpr int64_t aligned_from = int64_t{8} << 20, alignment = 64;
 
 // Memory with gaps, or aligned: a piece of a longer array of bytes. Gaps are zero.
-py::object make_placed_numpy(const py::object& dtype, const Form& form, int64_t element, bool has_gaps) {
+py::object make_placed_numpy(const py::object& dtype, const ArrayForm& form, int64_t element, bool has_gaps) {
   int64_t span = element;
   std::vector<int64_t> shape, strides;
   for (size_t i = 0; i < form.rank; ++i) {
@@ -233,13 +233,13 @@ py::object make_placed_numpy(const py::object& dtype, const Form& form, int64_t 
                                                       tuple_of(strides));
 }
 
-int64_t span_of(const Form& form) {
+int64_t span_of(const ArrayForm& form) {
   int64_t span = 1;
   for (size_t i = 0; i < form.rank; ++i) span += (form.shape[i] - 1) * form.strides[i];
   return span;
 }
 
-py::object make_numpy(ir::DType dtype, const Form& form, PyObject* like) {
+py::object make_numpy(ir::DType dtype, const ArrayForm& form, PyObject* like) {
   npy_api& api = npy_api::get();
   const int64_t element = ir::bytes(dtype), elements = form.elements();
   const bool has_gaps = elements > 0 && span_of(form) != elements;
@@ -258,7 +258,7 @@ py::object make_numpy(ir::DType dtype, const Form& form, PyObject* like) {
 
 }  // namespace
 
-int64_t Form::elements() const {
+int64_t ArrayForm::elements() const {
   int64_t count = 1;
   for (const int64_t n : dims()) count *= n;
   return count;
@@ -285,7 +285,7 @@ Array read_array(PyObject* object, const char* name) {
   refuse(object, name);
 }
 
-MadeArray make_array(Library library, ir::DType dtype, const Form& form, PyObject* like) {
+MadeArray make_array(Library library, ir::DType dtype, const ArrayForm& form, PyObject* like) {
   if (library == Library::torch) return make_torch(dtype, form);
   py::object made = make_numpy(dtype, form, like);
   if (!made) throw py::error_already_set();

@@ -18,7 +18,7 @@ namespace py = pybind11;
 inline constexpr size_t most_dims = 8;
 
 // Dimensions and strides, outermost first; strides in elements.
-struct Form {
+struct ArrayForm {
   size_t rank = 0;
   std::array<int64_t, most_dims> shape{}, strides{};
 
@@ -28,7 +28,7 @@ struct Form {
 std::string print_dims(std::span<const int64_t> dims);  // "[1,64,112,112]"
 py::tuple tuple_of(std::span<const int64_t> numbers);
 // Packed row by row: the last dimension lies together.
-inline void set_packed_strides(Form& form) {
+inline void set_packed_strides(ArrayForm& form) {
   int64_t stride = 1;
   for (size_t i = form.rank; i-- > 0;) {
     form.strides[i] = stride;
@@ -44,7 +44,7 @@ struct Array {
   ir::DType dtype = ir::DType::f32;
   bool is_writable = true;
   bool is_packed = false;  // row by row
-  Form form;
+  ArrayForm form;
   std::byte* data = nullptr;
   py::object keeper;  // holds the memory of an array of another library
 };
@@ -61,6 +61,6 @@ struct MadeArray {
 
 // A new array, not filled, of the library and, for dtypes that a library has no name for, with the type
 // object of `like`.
-MadeArray make_array(Library library, ir::DType dtype, const Form& form, PyObject* like);
+MadeArray make_array(Library library, ir::DType dtype, const ArrayForm& form, PyObject* like);
 
 }  // namespace pooljit::python

@@ -117,7 +117,7 @@ std::shared_ptr<const Kernel> find(const Key& key, uint64_t hash) {
 }
 
 // Strides of dimensions with one position say nothing: those that keep the array dense are taken instead.
-std::vector<int64_t> meaningful_strides(const Form& form) {
+std::vector<int64_t> meaningful_strides(const ArrayForm& form) {
   std::vector<int64_t> strides;
   int64_t least = 0;
   for (size_t i = 0; i < form.rank; ++i)
@@ -193,7 +193,7 @@ PyObject* pool(PyObject*, PyObject* const* all, Py_ssize_t count) {
     const PoolArguments arguments(all, count);
     const Array input = read_array(arguments.input, "input");
     const auto kernel = find_or_make(arguments, input);
-    const Operands operands(arguments.operands);
+    const GivenArrays operands(arguments.operands);
     return kernel
         ->call(input, {.input = arguments.input,
                        .indices = arguments.indices,

@@ -15,9 +15,9 @@ namespace pooljit::python {
 namespace {
 
 // A view in memory as arrays show it.
-Form form_of(const frontend::PoolSpec& spec, const std::vector<int64_t>& shape,
-             const std::vector<int64_t>& strides, frontend::Layout layout) {
-  Form form;
+ArrayForm form_of(const frontend::PoolSpec& spec, const std::vector<int64_t>& shape,
+                  const std::vector<int64_t>& strides, frontend::Layout layout) {
+  ArrayForm form;
   form.rank = shape.size();
   std::copy(shape.begin(), shape.end(), form.shape.begin());
   std::copy(strides.begin(), strides.end(), form.strides.begin());
@@ -30,8 +30,8 @@ Form form_of(const frontend::PoolSpec& spec, const std::vector<int64_t>& shape,
   return form;
 }
 
-bool is_packed(const Form& form) {
-  Form packed = form;
+bool is_packed(const ArrayForm& form) {
+  ArrayForm packed = form;
   set_packed_strides(packed);
   for (size_t i = 0; i < form.rank; ++i)
     if (form.shape[i] > 1 && form.strides[i] != packed.strides[i]) return false;
@@ -39,14 +39,14 @@ bool is_packed(const Form& form) {
 }
 
 // The first dimension of a batched form may have any extent.
-bool has_shape(const Form& form, const Form& wanted, bool is_batched) {
+bool has_shape(const ArrayForm& form, const ArrayForm& wanted, bool is_batched) {
   if (form.rank != wanted.rank) return false;
   for (size_t i = is_batched ? 1 : 0; i < form.rank; ++i)
     if (form.shape[i] != wanted.shape[i]) return false;
   return true;
 }
 
-bool has_strides(const Form& form, const Form& wanted) {
+bool has_strides(const ArrayForm& form, const ArrayForm& wanted) {
   for (size_t i = 0; i < form.rank; ++i)
     if (form.shape[i] > 1 && form.strides[i] != wanted.strides[i]) return false;
   return true;
@@ -55,7 +55,7 @@ bool has_strides(const Form& form, const Form& wanted) {
 // What a buffer has to be.
 struct Wanted {
   const char* name;
-  const Form& form;
+  const ArrayForm& form;
   ir::DType dtype;
   bool is_batched;
   bool is_packed;  // the form is, whatever the batch
@@ -122,7 +122,7 @@ Written take_or_make(PyObject* given, const Wanted& wanted, Library library, int
     return {py::reinterpret_borrow<py::object>(given), array.data,
             wanted.is_batched ? array.form.shape[0] : 1, array.library == Library::torch};
   }
-  Form form = wanted.form;
+  ArrayForm form = wanted.form;
   if (wanted.is_batched) form.shape[0] = batch;
   MadeArray made = make_array(library, wanted.dtype, form, like);
   return {std::move(made.object), made.data, batch};
@@ -147,7 +147,7 @@ static_assert(ir::most_operands <= std::size(operand_names));
 
 }  // namespace
 
-Operands::Operands(PyObject* given) {
+GivenArrays::GivenArrays(PyObject* given) {
   if (given == Py_None) return;
   tuple_ = py::reinterpret_steal<py::object>(PySequence_Tuple(given));
   if (tuple_) return;
@@ -157,7 +157,7 @@ Operands::Operands(PyObject* given) {
                     "a list of arrays"));
 }
 
-std::span<PyObject* const> Operands::items() const {
+std::span<PyObject* const> GivenArrays::items() const {
   if (!tuple_) return {};
   return {PySequence_Fast_ITEMS(tuple_.ptr()), static_cast<size_t>(PyTuple_GET_SIZE(tuple_.ptr()))};
 }
@@ -216,7 +216,7 @@ py::object Kernel::call_of_size(const Array& input, const CallArguments& argumen
   const bool is_backward = spec().direction == ir::Direction::backward;
   if (is_backward && !arguments.out) (void)pointer();
   const Array out = is_backward ? read_array(arguments.out, "out") : Array();
-  const Form& form = is_backward ? out.form : input.form;
+  const ArrayForm& form = is_backward ? out.form : input.form;
   const frontend::Layout layout = is_backward ? frontend::output_layout(spec()) : spec().layout;
   const size_t first = spec().batch ? 2 : 1, rank = spec().dims.size();
   if (form.rank != first + rank + (frontend::channel_block(layout) > 1 ? 1 : 0))
@@ -229,7 +229,7 @@ py::object Kernel::call_of_size(const Array& input, const CallArguments& argumen
 }
 
 void Kernel::list_operands() {
-  Form channels;
+  ArrayForm channels;
   channels.rank = 1;
   channels.shape[0] = nest().channels;
   channels.strides[0] = 1;
@@ -240,7 +240,7 @@ void Kernel::list_operands() {
 
 void Kernel::list_results() {
   const frontend::PoolSpec& spec = impl_->spec();
-  const auto add = [&](Form form, ir::DType dtype) {
+  const auto add = [&](ArrayForm form, ir::DType dtype) {
     const bool packed = is_packed(form);
     results_.push_back({form, dtype, packed});
   };
@@ -277,7 +277,7 @@ py::object Kernel::call(const Array& input, const CallArguments& arguments) cons
     if (!arguments.indices)
       raise(ir::invalid("run.indices", "the kernel reads indices, and was given none",
                         "kernel(gradient, indices)"));
-    const Form& form = frontend::has_indices_like_output(impl_->spec()) ? output_ : input_;
+    const ArrayForm& form = frontend::has_indices_like_output(impl_->spec()) ? output_ : input_;
     read_indices =
         read_given(arguments.indices, {"indices", form, index_dtype(), is_batched, is_packed(form)});
     indices.data = read_indices.data;
@@ -330,15 +330,15 @@ py::object Kernel::call_several(const Array& input, const CallArguments& argumen
   const HeldOperands operands = read_operands(arguments, batch);
   const size_t outputs = impl_->output_views().size(), count = results_.size();
   const auto given = [&](PyObject* arrays, size_t wanted, const char* name, const char* id) {
-    Operands all(arrays ? arrays : Py_None);
+    GivenArrays all(arrays ? arrays : Py_None);
     if (arrays && all.items().size() != wanted)
       raise(ir::invalid(
           id, fmt::format("{} holds {} arrays, the kernel writes {}", name, all.items().size(), wanted),
           "a list in the order of the members"));
     return all;
   };
-  const Operands out = given(arguments.out, outputs, "out", "run.outputs");
-  const Operands indices = given(arguments.indices, count - outputs, "indices", "run.indices");
+  const GivenArrays out = given(arguments.out, outputs, "out", "run.outputs");
+  const GivenArrays indices = given(arguments.indices, count - outputs, "indices", "run.indices");
   std::vector<Written> written;
   std::vector<void*> data;
   for (size_t i = 0; i < count; ++i) {

@@ -16,7 +16,7 @@
 
 namespace pooljit::python {
 
-// What a call takes besides the input; null where it was not given.
+// The arguments of a call; null: not given.
 struct CallArguments {
   PyObject* input = nullptr;
   PyObject* indices = nullptr;
@@ -62,14 +62,14 @@ class Kernel {
   ir::DType index_dtype() const { return nest().indices->dtype; }
   // All that is written, outputs first; several only of several pools.
   struct Result {
-    Form form;
+    ArrayForm form;
     ir::DType dtype;
     bool is_packed;
   };
   const std::vector<Result>& results() const { return results_; }
   bool has_indices() const { return nest().indices.has_value(); }
   bool reads_indices() const { return has_indices() && spec().direction != ir::Direction::forward; }
-  const Form& operand_form(size_t number) const { return operands_[number]; }
+  const ArrayForm& operand_form(size_t number) const { return operands_[number]; }
   ir::DType operand_dtype(size_t number) const { return operand_dtypes_[number]; }
   size_t operand_count() const { return operands_.size(); }
 
@@ -93,18 +93,19 @@ class Kernel {
   runtime::FreeKernelPtr free_;
   std::shared_ptr<const ir::PoolNest> free_nest_;  // of the least size
   runtime::Options options_;
-  Form input_, output_;  // arrays of the spec's batch; in blocked layouts the blocks are a last dimension
+  ArrayForm input_,
+      output_;  // arrays of the spec's batch; in blocked layouts the blocks are a last dimension
   bool is_output_packed_;
-  std::vector<Form> operands_;  // those with rank 1 are arrays, one number per channel
+  std::vector<ArrayForm> operands_;  // those with rank 1 are arrays, one number per channel
   std::vector<ir::DType> operand_dtypes_;
   std::vector<Result> results_;
 };
 
 // operands= of a call, which keeps them: code of theirs may change the caller's list. None is none.
-class Operands {
+class GivenArrays {
  public:
-  Operands() = default;
-  explicit Operands(PyObject* given);
+  GivenArrays() = default;
+  explicit GivenArrays(PyObject* given);
   std::span<PyObject* const> items() const;
 
  private:

@@ -194,7 +194,7 @@ PyObject* refuse_new(PyTypeObject*, PyObject*, PyObject*) {
 PyObject* call_kernel(PyObject* self, PyObject* arguments, PyObject* keywords) {
   return guarded([&] {
     CallArguments call;
-    Operands operands;
+    GivenArrays operands;
     const Py_ssize_t count = PyTuple_GET_SIZE(arguments);
     if (count > 2) refuse_call(fmt::format("a kernel takes input and indices, {} were given", count));
     if (count > 0) call.input = PyTuple_GET_ITEM(arguments, 0);
@@ -208,7 +208,7 @@ PyObject* call_kernel(PyObject* self, PyObject* arguments, PyObject* keywords) {
       } else if (PyUnicode_CompareWithASCIIString(key, "indices") == 0 && count < 2) {
         call.indices = value;
       } else if (PyUnicode_CompareWithASCIIString(key, "operands") == 0) {
-        operands = Operands(value);
+        operands = GivenArrays(value);
         call.operands = operands.items();
       } else {
         refuse_call(

@@ -23,7 +23,7 @@ namespace {
 
 // Elements in logical order, whatever the array's strides, or back.
 template <typename Visit>
-void walk(const Form& form, const Visit& visit) {
+void walk(const ArrayForm& form, const Visit& visit) {
   std::array<int64_t, most_dims> at{};
   const int64_t count = form.elements();
   int64_t offset = 0;
@@ -55,7 +55,7 @@ std::vector<std::byte> placed(const Array& array, const runtime::MemoryView& vie
 // A packed array of the view's elements, in the logical shape.
 py::object unplaced(const std::vector<std::byte>& memory, const runtime::MemoryView& view, ir::DType dtype,
                     const std::vector<int64_t>& shape) {
-  Form form;
+  ArrayForm form;
   form.rank = shape.size();
   std::copy(shape.begin(), shape.end(), form.shape.begin());
   set_packed_strides(form);
@@ -197,7 +197,7 @@ py::tuple reference_of(const frontend::PoolSpec& spec, const py::object& input, 
     return ir::error_bounds(asked.nest(), asked.batch(), asked.input(), asked.operands());
   });
   const std::vector<int64_t> shape = frontend::output_shape(subject.spec());
-  Form form;
+  ArrayForm form;
   form.rank = shape.size();
   std::copy(shape.begin(), shape.end(), form.shape.begin());
   set_packed_strides(form);

@@ -87,7 +87,7 @@ bool read(PyObject* object, Array& array) noexcept {
   }
 }
 
-PyObject* make(ir::DType dtype, const Form& form, bool is_packed, std::byte** data) noexcept {
+PyObject* make(ir::DType dtype, const ArrayForm& form, bool is_packed, std::byte** data) noexcept {
   try {
     const at::IntArrayRef shape(form.shape.data(), form.rank), strides(form.strides.data(), form.rank);
     at::TensorBase tensor = is_packed ? at::detail::empty_cpu(shape, type_of(dtype))

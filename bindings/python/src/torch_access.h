@@ -16,7 +16,7 @@ struct TorchAccess {
   bool (*read)(PyObject* tensor, Array& array) noexcept;
   // A new tensor, not filled, and the address of its first element; null, without an exception, if there is
   // no memory.
-  PyObject* (*make)(ir::DType dtype, const Form& form, bool is_packed, std::byte** data) noexcept;
+  PyObject* (*make)(ir::DType dtype, const ArrayForm& form, bool is_packed, std::byte** data) noexcept;
   // Tells autograd that a tensor has other elements now.
   void (*written)(PyObject* tensor) noexcept;
 };

@@ -165,9 +165,9 @@ void note_written(PyObject* tensor) {
   }
 }
 
-MadeArray make_torch(ir::DType dtype, const Form& form) {
+MadeArray make_torch(ir::DType dtype, const ArrayForm& form) {
   const Torch& torch = *loaded_torch();
-  Form packed = form;
+  ArrayForm packed = form;
   set_packed_strides(packed);
   const bool is_packed = packed.strides == form.strides;
   std::byte* data = nullptr;

@@ -18,6 +18,6 @@ Array read_torch(PyObject* object, const char* name);
 // Tells autograd that a tensor has other elements now, so that a gradient that needs the old ones is refused.
 void note_written(PyObject* tensor);
 
-MadeArray make_torch(ir::DType dtype, const Form& form);
+MadeArray make_torch(ir::DType dtype, const ArrayForm& form);
 
 }  // namespace pooljit::python

@@ -20,13 +20,13 @@ namespace pooljit::jit::x86 {
 struct TooManySteps {};
 
 template <class Domain>
-class Machine : public WordSteps<Domain> {
+class Executor : public WordSteps<Domain> {
  public:
   using Base = WordSteps<Domain>;
   using typename Base::Byte;
 
   // The code lies in `memory`, from `base` on.
-  Machine(const Steps& steps, uint64_t base, Memory<Byte>& memory, Domain& domain)
+  Executor(const Steps& steps, uint64_t base, Memory<Byte>& memory, Domain& domain)
       : Base(base, memory, domain), steps_(steps) {}
 
   // From the entry to the return; gives how many instructions that took. Throws Refused and TooManySteps.
@@ -34,7 +34,7 @@ class Machine : public WordSteps<Domain> {
     size_t at = steps_.entry();
     int64_t count = 0;
     try {
-      for (; steps_[at].kind != Step::Kind::ret; ++count) {
+      for (; steps_[at].kind != CodeStep::Kind::ret; ++count) {
         if (count == most_steps) throw TooManySteps{};
         at = next(steps_[at], at);
       }
@@ -46,25 +46,25 @@ class Machine : public WordSteps<Domain> {
 
  private:
   // Executes it, and gives which comes next.
-  size_t next(const Step& step, size_t at) {
+  size_t next(const CodeStep& step, size_t at) {
     const Instruction& i = step.instruction;
     switch (step.kind) {
-      case Step::Kind::vector:
+      case CodeStep::Kind::vector:
         this->vector_step(i, *step.row);
         break;
-      case Step::Kind::jump:
+      case CodeStep::Kind::jump:
         return step.target;
-      case Step::Kind::branch:
+      case CodeStep::Kind::branch:
         return this->told(i.info.mnemonic) ? step.target : at + 1;
-      case Step::Kind::zero_upper:
+      case CodeStep::Kind::zero_upper:
         for (size_t v = 0; v < 16; ++v)
           std::fill(this->vectors[v].begin() + 16, this->vectors[v].end(), Byte{});
         break;
-      case Step::Kind::word:
+      case CodeStep::Kind::word:
         this->word_step(i);
         break;
-      case Step::Kind::nothing:
-      case Step::Kind::ret:
+      case CodeStep::Kind::nothing:
+      case CodeStep::Kind::ret:
         break;
     }
     return at + 1;
