@@ -15,6 +15,7 @@
 namespace pooljit::jit {
 namespace {
 
+enum class DataOp : uint8_t { move, choose, pick, compare, mask, bits, convert, add, scale, root };
 struct DataOpRow {
   DataOp op;
   std::string_view prefix;
@@ -24,12 +25,6 @@ constexpr DataOpRow data_op_table[] = {
 #include "proof/bytes/data_ops.def"
 #undef DATA_OP
 };
-
-std::optional<DataOp> find_data_op(std::string_view mnemonic) {
-  for (const DataOpRow& row : data_op_table)
-    if (mnemonic.substr(0, row.prefix.size()) == row.prefix) return row.op;
-  return std::nullopt;
-}
 
 // Registers that a function keeps, as the System V ABI says: rbx, rbp, r12 to r15.
 constexpr std::array<size_t, 6> kept_registers = {3, 5, 12, 13, 14, 15};
@@ -152,6 +147,11 @@ class Inspector {
     if (!set(operand, word, state)) throw Refused{at_, "a register that kernels have no use for"};
   }
 
+  void write_with_flags(const Instruction& i, const AbstractWord& result, State& state) const {
+    write(i.operands[0], result, state);
+    set_flags(i, result, state);
+  }
+
   // Instructions on words whose bases are followed. False: it is none of them.
   bool moves_words(const Instruction& i, State& state) {
     const auto& ops = i.operands;
@@ -177,20 +177,16 @@ class Inspector {
         return true;
       }
       case ZYDIS_MNEMONIC_ADD:
-      case ZYDIS_MNEMONIC_SUB: {
-        const AbstractWord result = plus(operands_.source(ops[0], state), operands_.source(ops[1], state),
-                                         i.info.mnemonic == ZYDIS_MNEMONIC_ADD ? 1 : -1);
-        write(ops[0], result, state);
-        set_flags(i, result, state);
+      case ZYDIS_MNEMONIC_SUB:
+        write_with_flags(i,
+                         plus(operands_.source(ops[0], state), operands_.source(ops[1], state),
+                              i.info.mnemonic == ZYDIS_MNEMONIC_ADD ? 1 : -1),
+                         state);
         return true;
-      }
       case ZYDIS_MNEMONIC_INC:
-      case ZYDIS_MNEMONIC_DEC: {
-        const AbstractWord result = plus(operands_.source(ops[0], state), AbstractWord::number(), 1);
-        write(ops[0], result, state);
-        set_flags(i, result, state);
+      case ZYDIS_MNEMONIC_DEC:
+        write_with_flags(i, plus(operands_.source(ops[0], state), AbstractWord::number(), 1), state);
         return true;
-      }
       case ZYDIS_MNEMONIC_AND:
         // Aligns the stack: a new frame, somewhere below.
         if (name_of(ops[0].reg.value).number == rsp && ops[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
@@ -200,26 +196,29 @@ class Inspector {
           return true;
         }
         return false;
+      case ZYDIS_MNEMONIC_KMOVW:
+        return moves_to_mask(i, 16, state);
+      case ZYDIS_MNEMONIC_KMOVD:
+        return moves_to_mask(i, 32, state);
       default:
         break;
     }
-    if (i.info.mnemonic == ZYDIS_MNEMONIC_KMOVW || i.info.mnemonic == ZYDIS_MNEMONIC_KMOVD) {
-      if (is_memory(ops[0]) || is_memory(ops[1])) return false;
-      const RegisterName from = name_of(ops[1].reg.value), to = name_of(ops[0].reg.value);
-      if (from.kind != RegisterKind::word || to.kind != RegisterKind::mask) return false;
-      const AbstractWord& word = state.words[from.number];
-      const int read = i.info.mnemonic == ZYDIS_MNEMONIC_KMOVW ? 16 : 32;
-      const bool is_clean = !word.is_data || word.clean_bits >= read;
-      state.masks[to.number] = is_clean ? State::mask_bits : word.clean_bits;
-      return true;
-    }
-    if (i.info.meta.category == ZYDIS_CATEGORY_CMOV) {
-      AbstractWord result = either(operands_.source(ops[0], state), operands_.source(ops[1], state));
-      if (asks_for_flags(i, state)) result = AbstractWord::data();
-      write(ops[0], result, state);
-      return true;
-    }
-    return false;
+    if (i.info.meta.category != ZYDIS_CATEGORY_CMOV) return false;
+    AbstractWord result = either(operands_.source(ops[0], state), operands_.source(ops[1], state));
+    if (asks_for_flags(i, state)) result = AbstractWord::data();
+    write(ops[0], result, state);
+    return true;
+  }
+
+  // So many bits of a word become a mask. False: it moves something else.
+  static bool moves_to_mask(const Instruction& i, int bits, State& state) {
+    if (is_memory(i.operands[0]) || is_memory(i.operands[1])) return false;
+    const RegisterName from = name_of(i.operands[1].reg.value), to = name_of(i.operands[0].reg.value);
+    if (from.kind != RegisterKind::word || to.kind != RegisterKind::mask) return false;
+    const AbstractWord& word = state.words[from.number];
+    const bool is_clean = !word.is_data || word.clean_bits >= bits;
+    state.masks[to.number] = is_clean ? State::mask_bits : word.clean_bits;
+    return true;
   }
 
   // False: no instruction that is known lane by lane.
@@ -279,17 +278,19 @@ class Inspector {
   }
 
   void note(const Instruction& i, const State& state) {
-    const std::string_view mnemonic = ZydisMnemonicGetString(i.info.mnemonic);
     const bool is_word = std::ranges::all_of(i.all(), [](const ZydisDecodedOperand& operand) {
       return operand.type != ZYDIS_OPERAND_TYPE_REGISTER ||
              name_of(operand.reg.value).kind == RegisterKind::word ||
              name_of(operand.reg.value).kind == RegisterKind::flags;
     });
     if (is_word) return;
-    const auto op = find_data_op(mnemonic);
-    if (!op) throw Refused{at_, "an instruction that is not known to touch data"};
-    facts_.data_ops |= uint32_t{1} << static_cast<int>(*op);
-    if (*op == DataOp::scale) note_factors(i, mnemonic, state);
+    const std::string_view mnemonic = ZydisMnemonicGetString(i.info.mnemonic);
+    const auto* const row = std::ranges::find_if(
+        data_op_table, [&](const DataOpRow& each) { return mnemonic.starts_with(each.prefix); });
+    if (row == std::end(data_op_table)) throw Refused{at_, "an instruction that is not known to touch data"};
+    facts_.computes =
+        facts_.computes || row->op == DataOp::add || row->op == DataOp::scale || row->op == DataOp::root;
+    if (row->op == DataOp::scale) note_factors(i, mnemonic, state);
   }
 
   // What is multiplied: the last two vectors that are read; of a fused operation, as the digits in its name

@@ -19,18 +19,14 @@
 
 namespace pooljit::jit {
 
-enum class DataOp : uint8_t { move, choose, pick, compare, mask, bits, convert, add, scale, root };
-
 struct CodeFacts {
   int64_t instructions = 0;  // that can be reached
   int64_t branches = 0, addresses = 0;
-  uint32_t data_ops = 0;  // bit set of DataOp
+  bool computes = false;  // data is added, multiplied or divided, or its root is taken
   bool products = false;  // data is multiplied with other data, or divided by it, operands of steps aside:
   std::string product;    // where first
   bool squares = false;   // data is multiplied with itself
   bool may_be_called = false;  // indirectly, also where the CPU wants endbr64
-
-  bool has(DataOp op) const { return (data_ops >> static_cast<int>(op) & 1) != 0; }
 };
 
 // `params` are those of the Program that the code was made of. Errors: "prove.code", naming the instruction.

@@ -269,7 +269,6 @@ Proof with_member(Proof a, const Proof& b) {
   a.bytes_outputs = sum(a.bytes_outputs, b.bytes_outputs);
   a.bytes_kinds = std::max(a.bytes_kinds, b.bytes_kinds);
   a.ranges = std::min(a.ranges, b.ranges);
-  if (b.code && a.code) a.code->data_ops |= b.code->data_ops;
   if (a.smaller.empty()) a.smaller = b.smaller;
   add_counts(a, b);
   a.failure = b.failure;
@@ -297,7 +296,6 @@ Proof joined(Proof a, const Proof& b) {
     a.code->instructions += b.code->instructions;
     a.code->branches += b.code->branches;
     a.code->addresses += b.code->addresses;
-    a.code->data_ops |= b.code->data_ops;
   }
   a.program_outputs = std::min(a.program_outputs, b.program_outputs);
   a.bytes_outputs = std::min(a.bytes_outputs, b.bytes_outputs);
