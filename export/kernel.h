@@ -64,7 +64,7 @@ ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_vi
 // The symbols that its object exports: the functions and NAME_info. With free dims NAME_code in place of the
 // functions, which the header defines.
 std::vector<std::string> global_symbols(const ExportedKernel& kernel);
-// Other names that the header defines.
+// The other names that the header defines.
 std::vector<std::string> header_names(const ExportedKernel& kernel);
 
 }  // namespace pooljit::runtime

@@ -77,7 +77,7 @@ struct Program {
   std::vector<Param> params;  // by slot
   std::vector<TaskDim> tasks;
   std::vector<std::vector<int64_t>> tables;  // constant, row-major
-  int64_t scratch_bytes = 0;  // memory that a call needs besides; what it holds at first is unknown
+  int64_t scratch_bytes = 0;  // memory that a call also needs; its contents at first are unknown
   std::vector<Type> types;    // by Value
   InstList insts;             // the last one is ret
   bool operator==(const Program&) const = default;

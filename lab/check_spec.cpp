@@ -76,7 +76,7 @@ std::vector<std::vector<int64_t>> sizes_to_check(const frontend::PoolSpec& spec,
   return sizes;
 }
 
-// Where there is no code for all sizes, of that which each has.
+// Where there is no code for all sizes, the code of each size is checked.
 ir::Result<CheckReport> check_free(const frontend::PoolSpec& spec, const CheckOptions& options) {
   const auto general = any_nest_of(spec, options);
   std::optional<CheckReport> all;

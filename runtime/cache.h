@@ -44,7 +44,7 @@ class Cache {
   struct Stats {
     size_t entries = 0, bytes = 0, texts = 0;
     uint64_t made = 0, evicted = 0;
-    uint64_t hits = 0, misses = 0;            // of find() and get(): whoever waits for another's code hits
+    uint64_t hits = 0, misses = 0;            // of find() and get(); waiting for code in the making is a hit
     std::chrono::nanoseconds compile_time{};  // of all that was made
     Limits limits;
   };

@@ -76,8 +76,8 @@ ir::Result<runtime::ExportOptions> read_options(const ExportArguments& arguments
   return options;
 }
 
-// resnet50/stem -> resnet50_stem, "pool1 + pool2:0" -> pool1_pool2_0: what problem files and models use in
-// names besides letters.
+// resnet50/stem -> resnet50_stem, "pool1 + pool2:0" -> pool1_pool2_0: replaces the characters that are no
+// letters in names of problem files and models.
 std::string function_name(const std::string& prefix, const std::string& text) {
   constexpr std::string_view between = "/-.+: ";
   std::string name;

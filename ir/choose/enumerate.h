@@ -1,4 +1,4 @@
-// Which schedule a layer gets if nothing was measured. The rules are in ir/schedules/choose/.
+// The schedule that a layer gets if nothing was measured. The rules are in ir/schedules/choose/.
 #pragma once
 
 #include <cstddef>

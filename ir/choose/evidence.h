@@ -1,6 +1,6 @@
-// Evidence: what the default of layers of a kind was worth beside all that was measured of them, machine by
-// machine. `explain` prints it; nothing is chosen by it. A table made from stored samples
-// (ir/choose/evidence.def).
+// Evidence: how far the default schedule was from the fastest one on measured layers, by kind of layer and
+// machine. `explain` prints it. No choice depends on it. The table ir/choose/evidence.def is made from stored
+// samples.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// How a tensor lies, as far as samples of schedules are told apart by it.
+// Lying: the kinds of memory layout that tables made from samples distinguish.
 #pragma once
 
 #include "ir/nest.h"

@@ -26,7 +26,7 @@ class Corpus {
   // Continues: first case, cases to be tried again, what was covered. With another seed than the folder's the
   // numbers begin anew.
   void continue_in(CampaignOptions& options);
-  // Writes what the campaign has come to. Errors: "file.create", "file.write", "file.rename".
+  // Writes the state of the campaign. Errors: "file.create", "file.write", "file.rename".
   ir::Result<void> keep(const CampaignOptions& options, const CampaignReport& report) const;
 
   std::string findings() const { return folder_ + "/findings"; }

@@ -13,7 +13,7 @@
 
 namespace pooljit::fuzz {
 
-// What one dtype's probe came to.
+// The rule that one dtype's probe found.
 struct RuleFound {
   std::string aspect, dtype;
   std::string rule;                      // in words, or what it gave

@@ -1,6 +1,6 @@
-// Facts of a layer, and of the vectors that it would be done in: what the conditions of rules.def are made
-// of, by name. All follow from the layer in closed form. A fact that takes longer than a few comparisons is a
-// function, which conditions ask last.
+// Facts: properties of a layer, and of the vectors of a schedule for it, by name. The conditions of rules.def
+// are made of them. All follow from the layer in closed form. A fact that takes more than a few comparisons
+// is a function; conditions ask it last.
 #pragma once
 
 #include <bit>
@@ -72,7 +72,7 @@ struct Facts {
   const bool few_registers;    // they do not hold what several vectors of windows share
   const bool is_simple;        // maxima, sums, averages and products without anything else
   const bool is_rank_2;        // two dimensions
-  const bool in_second_cache;  // the first cache does not hold the image, and the second does
+  const bool in_second_cache;  // the image fits the second cache, not the first
   const bool out_of_second;    // the second cache does not hold the image together with what is stored
   const bool splits_pixels;    // the machine's parts_of_pixels
   const bool is_same_dtype;    // results have the input's dtype, without an epilogue
@@ -85,8 +85,8 @@ struct Facts {
   int fitting(int64_t count) const { return layer.fitting_lanes(use, count); }
   // Of a plane.
   int64_t outputs() const { return down.output * row.output; }
-  // A row of the input is one strip, or as few as may be: bytes that are left over cost less than lanes that
-  // stay idle.
+  // So many that a row of the input is one strip, or the fewest possible. For bytes a short remainder is
+  // ignored: it costs less than idle lanes.
   int lanes_of_row() const { return fitting(row.input - (lane_bytes == 1 ? row.input / 16 : 0)); }
   // Windows that move by one in each dimension.
   bool is_dense() const;
@@ -104,7 +104,7 @@ struct Facts {
   bool takes_sixteen() const { return !few_registers && is_f32 && nest.epilogue.empty(); }
   // Halves, and bytes in lanes of 16 bits, of images that wait for memory.
   bool are_far_short_lanes() const { return image >= near && (element == 2 || short_sums()); }
-  // The share of windows that have the usual taps.
+  // The share of windows that have the usual number of taps.
   double usual_share() const;
   // Bytes of an image and its results.
   int64_t moved() const { return moved_bytes(nest); }
@@ -113,24 +113,24 @@ struct Facts {
   // Rows of so few outputs roll if padding or few rows of outputs keep channels_first from taking several
   // rows together.
   bool may_roll_down() const;
-  // Lanes of the schedule that hold elements; few idle ones count as filled.
+  // Lanes of the schedule that hold elements. If few are idle, these count too.
   int64_t filled() const;
   // Results that lie apart are stored one by one.
   bool stores_apart() const;
-  // channels_first takes windows that hang over the image output by output, unless masks or a table say what
-  // their taps are: no vector is filled where all windows of a row do.
+  // All windows of a row reach beyond the image, and neither masks nor a table can say which taps they have.
+  // channels_first then computes output by output, and fills no vector.
   bool takes_outputs_alone() const;
   // Halves whose lanes are twice as wide where they move; their channels fill no vector.
   bool are_strided_halves() const;
   // A quarter of a vector, or less.
   bool fills_little() const { return lanes * 4 * element <= vector_bytes(); }
-  // Code of many unlike windows takes long to make, too long to make it for each of several schedules.
+  // Many unlike windows make long code, which takes too long to compile for several schedules.
   bool has_many_unlike() const;
-  // Channels that lie nearer than some of a window's taps: a window's lines are their windows', too.
+  // Channels are nearer in memory than some taps of a window: cache lines of one are those of the next, too.
   bool are_channels_nearer() const;
-  // Of vectors of lanes that lie apart: others lie nearer.
+  // Of vectors whose lanes are apart in memory: another dimension has nearer elements.
   bool are_others_nearer() const;
-  // A maximum, minimum, sum or average with nothing besides that wants registers.
+  // A maximum, minimum or average without anything that takes more registers.
   bool wants_few_registers() const {
     return is_simple && is_same_dtype && (nest.is_extreme() || nest.divides());
   }
@@ -152,13 +152,14 @@ struct Facts {
   int64_t whole_rows() const;
   // Rows of pixels of images that outgrow a core's own caches are read whole.
   bool are_far_pixels() const;
-  // Bytes of a row of pixels that lie in the sets of a cache that few others share: pixels whose distance is
-  // a multiple of a large power of two begin in few sets. The longer the row, the more of its lines, which
-  // what rolls along it needs again for the next row, push each other out. 0 where it was not seen.
+  // Bytes of a row of pixels whose cache lines compete for few sets: pixels that are a multiple of a large
+  // power of two apart begin in the same sets. A schedule that rolls along the row reads these lines again
+  // for the next row. The longer the row, the more of them have been evicted. 0 on machines where no such
+  // effect was measured.
   int64_t crowded() const;
-  // Pixels of the input or output lie a multiple of so many bytes apart, so that all begin in few sets of the
-  // caches, on a machine where it was seen. Then others wait for lines that were there before, and the more
-  // of each pixel is taken at a time the better.
+  // Pixels of the input or output are a multiple of so many bytes apart, so all begin in few sets of the
+  // caches and evict each other's lines. The more of each pixel is read at a time, the better. False on
+  // machines where no such effect was measured.
   bool meet(int64_t apart) const;
   // channels_last rolls so many vectors side by side.
   bool rolls_beside(int beside) const;
@@ -169,9 +170,9 @@ struct Facts {
   bool is_plain() const;
   // One or two of the widest vectors of bytes, of which the pixel fills at most three quarters.
   bool fills_half() const;
-  // The most vectors of 8, 4, 3, 2 and 1 that are an equal part of all.
+  // The largest of 8, 4, 3, 2 and 1 that divides the number of vectors.
   int even_part() const;
-  // So many vectors of channels side by side leave each state about as many registers as it takes.
+  // With so many vectors of channels side by side, registers about suffice for each state.
   bool leaves_room(int beside) const;
   // The registers hold so many vectors of channels side by side, window by window.
   bool holds(int beside) const;
@@ -181,7 +182,7 @@ struct Facts {
   // once, sharing what they have in common.
   bool shares_few_columns() const;
 
-  // The answer of the first row whose condition holds; without one, the question's default.
+  // The answer of the first row whose condition holds; if there is none, the question's own.
   int64_t answer(Question question) const;
   bool says(Question question) const { return answer(question) != 0; }
   // The sentence of the first row whose condition holds: which other family does the layer better.

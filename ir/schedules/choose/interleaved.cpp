@@ -24,7 +24,7 @@ bool are_taps_better_shared(Facts& facts, const RowFields& rows, int lanes) {
 
 }  // namespace
 
-// The schedules that channels_first would have for the rows of pixels.
+// The schedules of channels_first for the rows of pixels.
 Offer offer_interleaved(const Layer& layer, size_t most) {
   const bool is_for_any = layer.nest().has_any_size();
   if (!has_pixel_rows(layer.nest()) || (is_for_any && !has_pixel_rows_of_any_size(layer.nest()))) return {};

@@ -16,7 +16,7 @@ struct ChooserRule {
 
 std::span<const ChooserRule> rules();
 
-// What the row's question is about; what was measured for the row, or for all rows of its question.
+// The subject of the row's question; the measurement behind the row, or behind all rows of its question.
 std::string_view meaning(const ChooserRule& rule);
 std::string_view evidence(const ChooserRule& rule);
 

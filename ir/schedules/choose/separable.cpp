@@ -46,7 +46,7 @@ Offer offer_separable(const Layer& layer, size_t most) {
   if (facts.says(Question::separable_small)) return {{}, shares_too_little};
   Offer offer;
   using Scan = SeparableFields::Scan;
-  // The part of a window's rows that has to stay near the core meanwhile.
+  // Bytes of a window's rows that have to stay near the core meanwhile.
   const int64_t lines_bytes =
       (facts.row.output + facts.kernel - 1) * facts.kernel * schedule.lanes * facts.reduction.held_bytes;
   const int64_t most_lines_bytes = facts.answer(Question::separable_lines);

@@ -42,7 +42,7 @@ int64_t block_of(const PoolNest& nest, const ChannelsLastSchedule& schedule) {
   return std::max(int64_t{schedule.lanes} * schedule.vectors_side_by_side, largest_block(nest));
 }
 
-// The pieces in which a row is walked: one, or strips; none if it has no strips.
+// The pieces that a row is walked in: one, or strips; none if it has no strips.
 std::vector<RollingStrip> strips_of(const PoolNest& nest, const ChannelsLastSchedule& schedule) {
   if (schedule.scan != ChannelsLastSchedule::Scan::strips) return {{nest.dims.back(), 0, 1}};
   return rolling_strips(nest, block_of(nest, schedule));

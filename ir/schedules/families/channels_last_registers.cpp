@@ -24,7 +24,7 @@ int64_t vectors_of_state(const Layer& layer, const ChannelsLastOwn& schedule, in
   return (is_halved ? static_cast<int64_t>(facts.state_vectors) : 1) + (keeps_masks ? 1 : 0);
 }
 
-// Registers of one tap beside the states: a loaded vector, and those for its conversion or comparison.
+// Registers of one tap beside the states: a loaded vector, and those that convert or compare it.
 int64_t registers_of_tap(const Layer& layer, const ChannelsLastOwn& schedule) {
   constexpr int64_t of_index = 7, of_nan = 6, of_value = 2, of_other = 3, least_operand = 16;  // bytes
   const PoolNest& nest = layer.nest();
@@ -69,7 +69,7 @@ int64_t registers_of_windows(const Layer& layer, const ChannelsLastOwn& schedule
 
 }  // namespace
 
-// What rolls, and what its newest columns come to over the outer dimensions.
+// Of the rolling partials, and of the newest columns, reduced over the outer dimensions.
 int rolling_registers(const PoolNest& nest, const ReductionFacts& facts, Isa isa, int side_by_side) {
   constexpr size_t of_results = 6;  // and of constants
   const NestDim& dim = nest.dims.back();

@@ -21,7 +21,7 @@ RollingStrip strip_of(const NestDim& dim, int64_t first, int64_t outputs, int64_
   return strip;
 }
 
-// Of so many outputs. Even, because outputs come in pairs, and so that few are left over.
+// The outputs of a strip: even, because outputs are computed in pairs, with a short last strip avoided.
 int64_t strip_outputs(const NestDim& dim, int64_t outputs) {
   const int64_t columns = std::max(strip_columns, columns_per_shared * (dim.kernel - dim.stride));
   const int64_t least = 2 * ceil_div(columns, 2 * dim.stride);

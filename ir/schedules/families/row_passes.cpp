@@ -97,7 +97,7 @@ class RowPasses {
     if (iv != no_value) b_.end_loop();
   }
 
-  // Scratch memory of one row of the group.
+  // The scratch memory of a row of the group.
   struct Line {
     Value row = no_value;  // a loop's counter; no_value: the only one
     Address columns, held;
@@ -248,7 +248,7 @@ class RowPasses {
                                   [&](Value earlier, Value later) { return join(earlier, later); });
   }
 
-  // The values that are held where the first windows end.
+  // The partials that are held where the first windows end.
   Values held_before(const RowSegment& segment, const Line& line) {
     if (!segment.trailing) return {};
     Values held(segment.trailing->held(), nothing_);
@@ -303,7 +303,7 @@ Result<void> check(const Layer& rows, const RowPassesSchedule& schedule,
   return {};
 }
 
-// Checks that need no cut of the rows.
+// The checks that are possible before the rows are cut.
 Result<void> suit_rows(const Layer& rows) {
   if (can_take_rows(rows.nest(), rows.facts(row_passes_lanes))) return {};
   return unsupported(

@@ -82,7 +82,7 @@ RowSegment::RowSegment(PoolNest own, const RowPassesSchedule& schedule, const Re
     before += trailing->positions_ahead();
     positions = (trailing->vectors_ahead() + ceil_div(end_of(tiles), schedule.lanes)) * schedule.lanes;
   }
-  // The room beside the columns is filled by whole vectors.
+  // The fill beside the columns is written in whole vectors.
   pitch = std::max(positions, before + columns.inside) + schedule.lanes;
 }
 

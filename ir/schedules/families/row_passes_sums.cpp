@@ -54,7 +54,7 @@ class RollingSums {
     const Stretch& all = segment_.columns;
     const int64_t positions =
         ceil_div(std::max(passes_.positions(), all.before + all.inside + all.behind), wide_) * wide_;
-    // Sums that enter and leave are stored where vectors are aligned: at the image's first column.
+    // Entering and leaving rows are stored where vectors are aligned: at the image's first column.
     const int64_t lead = (scratch_alignment - 2 * all.before % scratch_alignment) % scratch_alignment;
     for (size_t line = 0; line < passes_.lines(); ++line)
       lines_.push_back(b_.add_scratch(ceil_div(lead + positions * 2, scratch_alignment) * scratch_alignment));

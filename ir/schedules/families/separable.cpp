@@ -279,8 +279,8 @@ class Separable {
 
   // --- both
 
-  // What the windows of a dimension contribute to the divisor of an average, by output. begin: the output
-  // that positions count from; no_value: 0.
+  // A dimension's factors of the divisor of an average, by output. Positions count from `begin`; no_value:
+  // from 0.
   using DivisorAt = std::function<Value(const Position&)>;
   DivisorAt divisors(size_t dim, Value begin = no_value) {
     const NestDim& one = nest_.dims[dim];

@@ -40,7 +40,7 @@ int64_t SeparableLayout::rows_of(int64_t band) const {
 int64_t SeparableLayout::largest_band(int64_t outputs) const {
   // Each of the three pieces begins a cache line.
   const int64_t room = (most_scratch_bytes - 3 * scratch_alignment) / position_bytes_;
-  // A larger extent alone would overflow below.
+  // A larger term would overflow below.
   if (std::max({columns_, ends(), rolls_ ? rows_dim_.visible_input() : 0}) > room) return 0;
   if (rolls_) return rows_of(0) * columns_ <= room ? outputs : 0;
   const int64_t rows = (room - line() - ends()) / columns_ - (rows_dim_.kernel - 1);

@@ -39,7 +39,7 @@ bool can_serve(const PoolNest& nest, const ReductionFacts& facts) {
 // States of one window at two levels, if sums are split.
 int levels(const ReductionFacts& facts) { return facts.is_split ? 2 : 1; }
 
-// A vector has what it has come to and a tap, perhaps what it came to before.
+// A vector needs registers for its state and a tap, and sometimes for its state before the tap.
 int whole_pixels_registers(const Layer& layer, const Schedule& given) {
   constexpr int vectors_of_state = 3, of_constants = 3;
   const WholePixelsSchedule schedule(given);
@@ -157,7 +157,7 @@ class WholePixels {
     });
   }
 
-  // What the pixels add to the states of a block.
+  // The states of a block, joined with so many pixels.
   Bundle take(const Block& block, int64_t pixels, const Bundle& before) {
     reducer_.plan(block.side.size(), pixels);
     const Type type = Type::vec(nest_.input.dtype, block.side[0].lanes);

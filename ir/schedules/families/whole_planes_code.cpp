@@ -167,7 +167,7 @@ Value PlaneCode::reduced(const LineVector& from, int64_t taps) {
   return joined;
 }
 
-// What makes room is made again when it is needed.
+// Vectors that are dropped to make room are made again when they are needed.
 void PlaneCode::keep(const LineVector& vector, int64_t taps, Value value) {
   if (uses_[{vector.start, taps}] <= 0) return;
   while (!kept_.empty() && kept_.size() + in_use_ >= most_kept_)

@@ -75,7 +75,7 @@ void WindowLines::emit() {
   b_.ret();
 }
 
-// Elements behind a line's end are the neutral element.
+// Columns behind a line's end hold the identity.
 void WindowLines::begin_line() {
   const State none = reducer_.start(std::vector<int64_t>(static_cast<size_t>(schedule_.lanes), 0));
   nothing_ = reducer_.value(none);
@@ -88,7 +88,7 @@ void WindowLines::begin_line() {
   b_.store(end, nothing_);
 }
 
-// The divisors of some windows of a row, one in each lane.
+// Divisors of an average, for some windows of a row, one in each lane.
 Value WindowLines::counts_of(Value first, int64_t windows) {
   const auto lanes = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(windows)));
   const Type type = Type::vec(DType::i32, lanes);

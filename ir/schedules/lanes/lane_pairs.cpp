@@ -11,7 +11,7 @@ std::optional<LanePairs> LanePairs::of(std::span<const PlacedLanes::List> lists,
   LanePairs pairs;
   for (const PlacedLanes::List& list : lists) {
     Term term{};
-    // Bytes that nobody reads stay where they are.
+    // Bytes that no lane reads stay in their places.
     term.words.resize(static_cast<size_t>(words));
     std::iota(term.words.begin(), term.words.end(), 0);
     for (size_t lane = 0; lane < list.size(); ++lane) {

@@ -1,6 +1,5 @@
-// Memory order: a nest whose rows are not adjacent, seen with the dimension of adjacent elements innermost,
-// or of the nearest ones.
-// So planes of one column, and views whose height is adjacent, are done by vectors of rows like any others.
+// Memory order: makes the dimension whose elements are nearest in memory the innermost one. Planes of one
+// column, and views whose height is adjacent, then have rows that vectors can load.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Single windows: a dimension of a gradient that has one window, whose stride nothing depends on.
+// Single windows: dimensions of a gradient that have one window. Nothing depends on their strides.
 #pragma once
 
 #include <optional>

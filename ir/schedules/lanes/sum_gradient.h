@@ -1,5 +1,5 @@
-// Sum gradients: the gradient of a sum whose windows move by one position is itself a sum, of the windows
-// that a position lies in. Seen so, it is done by whatever does sums: rows that roll, columns by doublings.
+// Sum gradients: the gradient of a sum whose windows move by one position is itself a sum, over the windows
+// that contain a position. As a forward sum it gets the same schedules: rows that roll, columns by doublings.
 #pragma once
 
 #include <optional>

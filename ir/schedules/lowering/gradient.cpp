@@ -27,8 +27,8 @@ bool Lowering::leave_gaps(size_t dim) const {
          !plans_[dim].one_run && !nest_.has_any_size() && !nest_.is_norm_gradient();
 }
 
-// With the cursor at a run: all rows of dims [0, dims) of it, if it has no windows; what follows does not
-// come to them.
+// With the cursor at a run: does all rows of dims [0, dims) of it, if it has no windows. The code that
+// follows skips them.
 void Lowering::do_gap(Cursor& cursor, size_t dims, const Body& body) {
   const Value any = b_.imin(b_.iconst(1), cursor.windows.back().taps);
   b_.begin_loop(add_product(b_.iconst(1), any, -1));

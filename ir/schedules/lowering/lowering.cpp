@@ -24,7 +24,7 @@ bool DimPlan::is_usual(const PoolNest& nest, const Run& run) const {
 
 namespace {
 
-// The divisor of each window of the forward pass, as far as this dimension goes.
+// This dimension's factor of the divisor of each window of the forward pass.
 void list_divisors(const PoolNest& nest, const NestDim& dim, DimPlan& plan) {
   if (nest.divisor_override) return;
   const NestDim forward = forward_of(dim);

@@ -85,7 +85,7 @@ struct Lanes {
       divisor_taps;  // per lane, of the dimension that the lanes run along; 1 if that is the channel
   std::vector<int64_t> empty;  // 1 where the lane's window has no tap along that dimension; empty: nowhere
   bool are_columns = false;    // neighbours along the innermost dimension, not channels
-  // The share of the lanes' dimension in an index: for lane 0, and for each lane after it.
+  // Summands of an index from the lanes' dimension: for lane 0, and for each lane after it.
   // ramp_unit: what each number of the ramp is multiplied by, a word of the size; no_value: 1.
   Value origin = no_value;
   std::vector<int64_t> ramp;  // empty: nothing
@@ -133,8 +133,8 @@ int64_t codes_for_windows(const PoolNest& nest, size_t dims);
 // dims, if not those of the windows.
 int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit,
                      std::optional<int64_t> innermost = std::nullopt);
-// States of each window that the code for the taps of dims [0, dims) holds at once: of sums that are split
-// the parts, in a loop with several taps in its body what it carries and what these have come to.
+// States of each window that the code for the taps of dims [0, dims) holds at once: the parts of split sums;
+// in a loop with several taps in its body, the carried state and the partial result of these taps.
 int64_t states_at_once(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit);
 
 // Backward passes: the view that is read with each gradient and is laid out as the input: the indices of a
@@ -273,7 +273,7 @@ class Lowering {
   void store(const Cursor& cursor, const State& state, const Lanes& lanes);
 
   const IndexRule& index_rule() const { return rule_; }
-  // The step of an index from channel to channel, and from column to column.
+  // The steps of an index from channel to channel, and from column to column.
   Step channel_weight();
   Step column_weight();
   // The step of an index from tap to tap along a dimension.

@@ -55,7 +55,7 @@ bool rolls(const PoolNest& nest, const RowSchedule& schedule) {
   return are_all_parts(schedule) ? fits_copy(nest, schedule) : reach_of(nest.dims.back()) < schedule.lanes;
 }
 
-// Tiles take them row by row, where registers do not hold what rolls and the vectors of a row besides.
+// Tiles go row by row if registers do not hold both the rolling partials and the vectors of a row.
 bool may_roll(const PoolNest& nest, const RowSchedule& schedule) {
   const NestDim& down = nest.dims.front();
   if (schedule.scan == RowSchedule::Scan::rolling || down.stride > 1 || down.dilation > 1 || down.kernel == 1)

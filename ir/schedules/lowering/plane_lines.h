@@ -4,8 +4,8 @@
 // the columns are computed once for all planes.
 //
 // Longer rows are taken in parts of a line each, one after the other. The plane is copied to scratch memory
-// first, to rows with nothing where a window sees columns outside the image. So parts need no masks: where
-// elements cannot be masked, all rows of a vector and more go so.
+// first, to rows that hold the identity where a window sees columns outside the image. So parts need no
+// masks. Where elements cannot be masked, all rows of a vector and more are done this way.
 //
 // Taps are joined in the order of channels_first(scan=rolling), so results have the same bits.
 #pragma once
@@ -23,7 +23,7 @@ namespace pooljit::ir {
 
 class PlaneLines {
  public:
-  // Slots of scratch memory: a vector each.
+  // As many as scratch memory has room for, a vector each.
   static constexpr int64_t most_lines = 128;  // of a plane
   static constexpr int64_t most_parts = 16;   // of a row
   // True if code for all sizes has planes by lines beside the usual tiles. The words of a size say which of

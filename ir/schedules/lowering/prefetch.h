@@ -1,5 +1,5 @@
-// Prefetch distances: bytes from a load to what is asked for at the same time; 0: nothing is. They are facts
-// of the layer and no fields of a schedule, because no other distance gained enough to be searched for
+// Prefetch distances: how many bytes beyond a load the code prefetches; 0: it does not prefetch. They follow
+// from the layer and are not fields of a schedule, because a search over distances gained too little
 // (docs/notes/performance.md). A prefetch changes no result.
 #pragma once
 

@@ -17,7 +17,7 @@ struct DimOfSize {
 };
 DimOfSize read_dim(Lowering& low, size_t dim);
 
-// The share in an average's divisor of the window whose first tap is at that position.
+// The factor of an average's divisor, of the window whose first tap is at that position.
 Value divisor_taps_at(Builder& builder, const PoolNest& nest, const NestDim& dim, const DimOfSize& size,
                       Value first);
 

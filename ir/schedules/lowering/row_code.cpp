@@ -143,7 +143,7 @@ void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps,
   });
 }
 
-// The results of a tile, vector by vector.
+// The vectors that a tile stores.
 std::vector<Lanes> RowCode::vectors_of(const Tile& tile) const {
   const int lanes = std::min(tile.lanes, schedule_.lanes);
   std::vector<Lanes> vectors;
@@ -368,7 +368,7 @@ Lanes RowCode::stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, co
   return lanes;
 }
 
-// The columns' share in the indices: the origins of their windows, or backward they themselves.
+// The columns' summands of the indices: the origins of their windows, or backward they themselves.
 void RowCode::place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv,
                             const TileLoop& loop) {
   const int64_t weight = low_.index_rule().dims[outer_];

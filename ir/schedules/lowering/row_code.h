@@ -57,7 +57,7 @@ class RowCode {
   Values reduce_group_columns(const Cursor& cursor, const RowReduction& plan, const Tile& tile,
                               const TileTaps& taps, const RowVector& vector);
 
-  // Which lanes of a tile are stored, and where.
+  // The lanes of a tile that are stored, and where.
   Lanes stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop);
   void place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop);
   std::vector<int64_t> first_offsets(const Tile& tile, const TileTaps& taps) const;
@@ -66,7 +66,7 @@ class RowCode {
   struct ColumnsOfSize {
     Value masked_begin, masked_end, whole_begin, whole_end, stored_end;
   };
-  // How a tile meets the image's border. narrow: masked, and its outputs are all of a row.
+  // How a tile takes columns outside the image. narrow: masked, and its outputs are all of a row.
   enum class Border : uint8_t { none, masked, single, narrow };
   void read_size();
   Value tiles(int lanes, SizeLayout::TileField field);

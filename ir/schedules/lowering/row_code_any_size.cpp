@@ -186,7 +186,7 @@ void RowCode::emit_column(const Cursor& cursor, const Tile& tile, Value place, B
   first_seen_ = no_value;
 }
 
-// The columns' share in the indices: the origins of their windows, or backward they themselves, the first
+// The columns' summands of the indices: the origins of their windows, or backward they themselves, the first
 // of which is this one.
 void RowCode::place_in_row(Lanes& lanes, const TileTaps& taps, Value column) {
   const Step weight = low_.column_weight();

@@ -57,7 +57,7 @@ void RowCode::for_rows_of_run(Cursor at, const std::function<void(const Cursor&)
   b_.end_loop(next);
 }
 
-// The rows' share in the index by which outputs are chosen, found once for a row of tiles.
+// The rows' summand of the index by which outputs are chosen, computed once for a row of tiles.
 Cursor RowCode::with_index_of_rows(Cursor cursor) {
   if (!low_.chooses() || low_.index_rule().of_window) return cursor;
   for (size_t i = 0; i < cursor.windows.size(); ++i) {

@@ -4,7 +4,7 @@
 
 namespace pooljit::ir {
 
-// Each vector of the row is what no tap comes to.
+// Stores the result of an empty window to the whole row.
 void RowCode::emit_gap(const Cursor& cursor) {
   reducer_.plan(1, nest_.full_taps());
   for (const TileLoop& tiles : rules_.row()) {

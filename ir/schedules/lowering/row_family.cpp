@@ -36,7 +36,7 @@ Result<void> check_following(const Layer& layer, const RowSchedule& schedule) {
       "use scan=tap_by_tap, rows_together=1, tail=overlap");
 }
 
-// Checks that need no look at the row's tiles.
+// The checks that do not need the row's tiles.
 Result<void> check_layer(const Layer& layer, const RowSchedule& schedule) {
   if (auto suits = suits_rows(layer); !suits) return suits;
   const ReductionFacts& facts = layer.facts(row_lanes);

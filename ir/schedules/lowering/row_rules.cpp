@@ -122,7 +122,7 @@ bool RowRules::rolls_down() const {
          RollingOutputs::can_serve(rolled());
 }
 
-// Rows that are left over by the last group have code of their own.
+// The rows after the last whole group have code of their own.
 bool RowRules::leaves_rows() const {
   return nest_.dims.size() > 1 && rolled().output % schedule_.rows_together != 0;
 }
@@ -142,8 +142,8 @@ int64_t RowRules::copies_of_a_row(bool rows_first) const {
   return rows_first ? one_by_one : std::max(one_by_one, taps_of_a_group());
 }
 
-// Of what shared_rows() reduces: what all rows have in common once, their own rows twice each; and rows that
-// are left over.
+// Taps in the code of shared_rows(): rows that all windows share once, the others twice each; and the rows
+// after the last whole group.
 int64_t RowRules::taps_of_a_group() const {
   if (schedule_.rows_together == 1 || !can_group(nest_, facts_, schedule_.rows_together)) return 0;
   const NestDim& down = rolled();
@@ -170,7 +170,7 @@ bool RowRules::has_many_borders(const NestDim& row) {
 bool RowRules::suits_any_size() const {
   const bool is_shared = schedule_.rows_together > 1 || schedule_.vectors_side_by_side > 1;
   const bool masks_indices = schedule_.tail == Tail::mask && nest_.indices && !nest_.is_backward();
-  // The remainder of a row of whole pixels is no single output.
+  // The remainder of a row of whole pixels is more than one output.
   const bool leaves_pixels = dim_.kind == DimKind::pixels &&
                              (schedule_.tail != Tail::mask || outputs_of_tile(dim_, schedule_.lanes) == 0 ||
                               (nest_.divides_by_taps() && !counts_lanes(nest_)));

@@ -56,7 +56,7 @@ Value TileLoads::values(const Tile& tile, const TileTaps& taps, const Address& r
   if (std::find(lanes.begin(), lanes.end(), 1) == lanes.end()) return b_.vconst_splat(type, facts_.identity);
   if (!has_masked_access(b_.isa(), type.dtype))
     return moved_inside(address, type, taps.origin + vector.start);
-  // Lanes behind the end may hold anything: zeros there would cost an instruction for nothing.
+  // Elements behind the end that no window needs may be anything: zeros cost and gain nothing.
   bool is_outside = false;
   for (size_t lane = 0; lane < lanes.size(); ++lane)
     is_outside = is_outside || (lanes[lane] == 0 && vector.start + static_cast<int64_t>(lane) < vector.end);

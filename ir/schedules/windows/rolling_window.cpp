@@ -91,7 +91,7 @@ void RollingWindow::find_held() {
 
 namespace {
 
-// The recipe's values, behind those that are given.
+// The values of the recipe, behind the given ones.
 template <typename Recipe>
 InlineList<Value, 48> follow(const Recipe& recipe, InlineList<Value, 48> values, const Join& join) {
   for (const auto [first, second] : recipe.combined) {
