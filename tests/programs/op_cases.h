@@ -2,6 +2,7 @@
 // function per group of ops; each makes the cases of one (ISA, dtype).
 #pragma once
 
+#include "ir/passes/legal.h"
 #include "programs/bundle.h"
 
 namespace pooljit::test {
@@ -222,7 +223,7 @@ inline std::vector<Case> memory_cases(Isa isa, DType dtype) {
     masked.result("load where less", b.load(type, masked.raw_operand(type), computed, pass));
     b.store(masked.result_place("store where less", type), pass, computed);
     Case c = masked.finish();
-    if (isa == Isa::avx2 && ir::bytes(dtype) < 4) c.may_refuse = "legal.mask";
+    if (!ir::has_masked_access(isa, dtype)) c.may_refuse = "legal.mask";
     cases.push_back(std::move(c));
   }
   return cases;

@@ -22,6 +22,7 @@
 #include "ir/reductions/stored.h"
 #include "ir/reference_epilogue.h"
 #include "ir/text.h"
+#include "tests/all_isas.h"
 
 namespace pooljit::ir {
 namespace {
@@ -213,11 +214,9 @@ Words wide_integers() {
   return all;
 }
 
-const std::vector<Isa> isas = {Isa::avx2, Isa::avx512};
-
 TEST(Lemmas, Int64BecomesTheNearestFloat) {
   const Words all = wide_integers();
-  for (const Isa isa : isas) {
+  for (const Isa isa : all_isas) {
     const Words doubles = computed(isa, DType::i64, {all}, [](Builder& b, const std::vector<Value>& x) {
       return b.cvt(DType::f64, x[0]);
     });
@@ -241,7 +240,7 @@ TEST(Lemmas, DoublesBecomeTheNearestInt64) {
         if (std::abs(near) < 0x1p63) all.push_back(std::bit_cast<int64_t>(near));
     }
   all.push_back(std::bit_cast<int64_t>(-0x1p63));
-  for (const Isa isa : isas) {
+  for (const Isa isa : all_isas) {
     const Words found = computed(isa, DType::f64, {all}, [](Builder& b, const std::vector<Value>& x) {
       return b.cvt(DType::i64, x[0]);
     });
@@ -265,7 +264,7 @@ TEST(Lemmas, TiesGoAwayFromZero) {
   Words small;
   std::ranges::copy_if(all, std::back_inserter(small), is_small);
   constexpr auto away = RoundingRule::half_away;
-  for (const Isa isa : isas) {
+  for (const Isa isa : all_isas) {
     const Words longs = computed(isa, DType::f64, {all}, [](Builder& b, const std::vector<Value>& x) {
       return rounded(b, DType::i64, x[0], away);
     });
@@ -331,7 +330,7 @@ TEST(Lemmas, QuotientsAreTheNearestIntegers) {
   Words all, by;
   for (const int64_t divisor : divisors((int64_t{1} << 62) - 1))
     for (const int64_t dividend : dividends(divisor, 0x1p62)) all.push_back(dividend), by.push_back(divisor);
-  for (const Isa isa : isas)
+  for (const Isa isa : all_isas)
     for (const RoundingRule ties : rules) {
       const Words found = computed(isa, DType::i64, {all, by}, [&](Builder& b, const std::vector<Value>& x) {
         return rounded_quotient(b, x[0], x[1], ties);
@@ -366,7 +365,7 @@ void expect_nearest_of_wide_sums(int64_t most_divisor, Int128 most_high, SumSize
       EXPECT_EQ(Int128{found[i]} == clamped, true) << high[i] << " * 2^32 + " << low[i] << " / " << by[i];
     }
   };
-  for (const Isa isa : isas)
+  for (const Isa isa : all_isas)
     for (const RoundingRule ties : rules) {
       expect(computed(isa, DType::i64, {high, low, by},
                       [&](Builder& b, const std::vector<Value>& x) {

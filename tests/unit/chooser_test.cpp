@@ -8,6 +8,7 @@
 #include "ir/schedule.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/lower.h"
+#include "tests/all_isas.h"
 
 namespace pooljit::ir {
 namespace {
@@ -119,7 +120,7 @@ TEST(Chooser, GlobalAveragesAreVectors) {
                            "avg_pool2d(bfloat16[1,2,101,103], kernel_size=[101,103])",
                            "avg_pool2d(float32[1,2,3,4099], kernel_size=[3,4099])",
                            "avg_pool1d(float32[1,3,9000], kernel_size=9000)"})
-    for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+    for (const Isa isa : all_isas) {
       const Schedule schedule = first(spec, isa);
       EXPECT_EQ(schedule.family(), Family::window_rows) << spec;
       EXPECT_GE(schedule.lanes, info(isa).vector_bytes / 4) << spec;
@@ -141,8 +142,7 @@ TEST(Chooser, WindowsOfBillionsDoNotRollAlong) {
 TEST(Chooser, PlanesHaveNoPixels) {
   for (const char* spec : {"adaptive_max_pool2d(float32[1,72,55,416], output_size=7)",
                            "avg_pool2d(float32[1,64,6,6], kernel_size=21, padding=10)"})
-    for (const Isa isa : {Isa::avx2, Isa::avx512})
-      EXPECT_NE(first(spec, isa).family(), Family::whole_pixels) << spec;
+    for (const Isa isa : all_isas) EXPECT_NE(first(spec, isa).family(), Family::whole_pixels) << spec;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "lab/schedules/explain.h"
 #include "pooljit.hpp"
 #include "runtime/compile.h"
+#include "tests/all_isas.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -25,7 +26,7 @@ constexpr const char* explained_layers[] = {
 
 TEST(Explanation, FitsWhatCompilingTakes) {
   for (const char* layer : explained_layers)
-    for (const ir::Isa isa : {ir::Isa::avx2, ir::Isa::avx512}) {
+    for (const ir::Isa isa : ir::all_isas) {
       const Options options{.backend = "interpreter", .isa = std::string(info(isa).text)};
       const Explanation why = explained(layer, options);
       const KernelPtr kernel = compile(layer, options).value();

@@ -26,6 +26,7 @@
 #include "runtime/tuning/numbers.h"
 #include "runtime/tuning/store.h"
 #include "runtime/tuning/workload.h"
+#include "tests/all_isas.h"
 #include "tools/temp_folder.h"
 
 namespace pooljit::runtime {
@@ -78,8 +79,8 @@ ir::Result<FirstUse> measured(const char* spec, const Stopwatch& watch,
 // --- the shortlist
 
 TEST(Shortlist, HasLegalSchedulesOfTheSpaceEachOnce) {
-  for (const char* spec : layers) {
-    for (const ir::Isa isa : {ir::Isa::avx2, ir::Isa::avx512}) {
+  for (const char* spec : layers)
+    for (const ir::Isa isa : ir::all_isas) {
       const ir::PoolNest nest = nest_of(spec);
       const auto layer = ir::Layer::of(nest, isa);
       const std::vector<ir::Schedule> found = ir::shortlist(nest, isa, 12),
@@ -94,7 +95,6 @@ TEST(Shortlist, HasLegalSchedulesOfTheSpaceEachOnce) {
       const std::vector<ir::Schedule> fewer = ir::shortlist(nest, isa, 3);
       EXPECT_TRUE(std::ranges::equal(fewer, std::span(found).first(fewer.size()))) << spec;
     }
-  }
 }
 
 // The default and what is tried beside it, as measure=2 does.

@@ -6,6 +6,7 @@
 
 #include "programs/control_cases.h"
 #include "programs/op_cases.h"
+#include "tests/all_isas.h"
 
 namespace pooljit::test {
 namespace {
@@ -17,8 +18,8 @@ struct Point {
 
 std::vector<Point> points() {
   std::vector<Point> all;
-  for (const ir::IsaInfo& isa : ir::isa_table)
-    for (const ir::DTypeInfo& dtype : ir::dtype_table) all.push_back({isa.isa, dtype.dtype});
+  for (const Isa isa : ir::all_isas)
+    for (const ir::DTypeInfo& dtype : ir::dtype_table) all.push_back({isa, dtype.dtype});
   return all;
 }
 
@@ -43,8 +44,9 @@ TEST_P(OpsMatrix, Memory) { expect_agreement(memory_cases(GetParam().isa, GetPar
 
 INSTANTIATE_TEST_SUITE_P(, OpsMatrix, testing::ValuesIn(points()), point_name);
 
-TEST(ControlCases, Avx2) { expect_agreement(control_cases(Isa::avx2)); }
-TEST(ControlCases, Avx512) { expect_agreement(control_cases(Isa::avx512)); }
+TEST(ControlCases, OfEveryIsa) {
+  for (const Isa isa : ir::all_isas) expect_agreement(control_cases(isa));
+}
 
 // A new row of ops.def fails here until a case has it.
 TEST(Cases, HaveEveryOp) {

@@ -23,6 +23,7 @@
 #include "pooljit.hpp"
 #include "runtime/cpu_features.h"
 #include "runtime/engines.h"
+#include "tests/all_isas.h"
 
 namespace pooljit {
 namespace {
@@ -277,8 +278,9 @@ TEST(PoolsSchedules, AveragesAddInTheOrderThatTheyHaveAlone) {
   int fused = 0;
   for (const std::string layout : {"", ":nhwc"})
     for (const std::string window : {"2", "3, 1, 1", "3, 2, 1", "[2,3], 1", "[3,2], [1,1]", "7"})
-      for (const std::string isa : {"avx2", "avx512"}) {
-        if (isa == "avx512" && !runtime::can_run(ir::Isa::avx512)) continue;
+      for (const ir::Isa each : ir::all_isas) {
+        if (!runtime::can_run(each)) continue;
+        const std::string isa(info(each).text);
         const std::string input = "float32[2,16,56,56]" + layout;
         const auto pool = [&](const char* what, const std::string& of) {
           return fmt::format("{}_pool2d({}{})", what, of, window);

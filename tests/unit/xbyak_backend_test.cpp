@@ -12,6 +12,7 @@
 #include "jit/emitters.h"
 #include "jit/xbyak/register_map.h"
 #include "programs/bundle.h"
+#include "tests/all_isas.h"
 
 namespace pooljit::test {
 namespace {
@@ -196,7 +197,7 @@ TEST_P(XbyakBackend, LinesAscendAndNameInstructions) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, XbyakBackend, testing::Values(Isa::avx2, Isa::avx512),
+INSTANTIATE_TEST_SUITE_P(, XbyakBackend, testing::ValuesIn(ir::all_isas),
                          [](const auto& info) { return std::string(ir::info(info.param).text); });
 
 // -------------------------------------------------------------------------------------------- code memory

@@ -4,6 +4,7 @@
 
 #include "tests/programs/op_cases.h"
 
+#include "tests/all_isas.h"
 #include "tests/fuzz/target.h"
 #include "tools/fuzz/draw.h"
 
@@ -21,7 +22,7 @@ struct Made {
 class RandomProgram {
  public:
   RandomProgram(std::span<const uint8_t> bytes)
-      : draw_(bytes), isa_(ir::isa_table[draw_.below(2)].isa), bundle_("random", isa_) {}
+      : draw_(bytes), isa_(ir::all_isas[draw_.below(std::size(ir::all_isas))]), bundle_("random", isa_) {}
 
   Case make() {
     add_operand();
