@@ -118,6 +118,10 @@ class Names(Tree):
         self.append("jit/backends.cpp", "static_assert(pooljit::ir::Isa::avx2 != pooljit::ir::Isa::avx512);\n")
         self.expect_failure("check-names", "jit/backends.cpp", "ask ir/isa.def")
 
+    def test_shared_code_asks_for_no_row_of_the_instruction_sets(self):
+        self.append("jit/backends.cpp", "bool is_least(pooljit::ir::Isa isa) { return isa == pooljit::ir::least_isa; }\n")
+        self.expect_failure("check-names", "jit/backends.cpp", "ask ir/isa.def")
+
     def test_shared_code_names_no_reduction(self):
         self.append("jit/backends.cpp", "static_assert(pooljit::ir::Reduction::max != pooljit::ir::Reduction::min);\n")
         self.expect_failure("check-names", "jit/backends.cpp", "ask ir/reductions.def")

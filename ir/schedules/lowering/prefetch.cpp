@@ -21,7 +21,8 @@ int64_t row_bytes_ahead(const PoolNest& nest, Isa isa) {
   const bool in_order =
       nest.direction == Direction::forward && nest.input.channel_block == 1 && nest.input.strides.back() == 1;
   const int64_t row = nest.dims.back().input * bytes(nest.input.dtype);
-  const int64_t least = isa == least_isa && row >= long_row ? far_bytes / 2 : far_bytes;
+  const bool are_short_vectors = info(isa).vector_bytes < 64;
+  const int64_t least = are_short_vectors && row >= long_row ? far_bytes / 2 : far_bytes;
   return in_order && image_bytes(nest) > least ? page : 0;
 }
 
