@@ -31,6 +31,14 @@ constexpr Kind kinds[] = {
 #undef SHORTLIST
 };
 
+// The instruction set whose rows count. One that was not measured has those of the set before it.
+constexpr Isa measured(Isa isa) {
+  Isa found = kinds[0].isa;
+  for (const Kind& kind : kinds)
+    if (kind.isa <= isa) found = std::max(found, kind.isa);
+  return found;
+}
+
 constexpr size_t enough = 24;  // what measure=6 looks at
 // Vectors of fewer lanes are left to layers that have no others.
 constexpr int largest_share = 8;
@@ -103,8 +111,9 @@ std::vector<Schedule> shortlist_of(const Layer& layer, size_t most, bool apart) 
   const PoolNest& nest = layer.nest();
   Shortlist list(layer, most, apart);
   const Lying lying = lying_of(nest.input);
+  const Isa isa = measured(layer.isa());
   for (const Kind& kind : kinds)
-    if (kind.isa == layer.isa() && kind.lying == lying && !list.is_full()) list.add(kind);
+    if (kind.isa == isa && kind.lying == lying && !list.is_full()) list.add(kind);
   if (list.is_full() || list.size() >= enough) return list.take();
   const bool has_lanes = list.size() > 0;
   std::vector<std::pair<int, Schedule>> others;  // by oddity
