@@ -59,19 +59,30 @@ class Avx2Emitter final : public Emitter {
   }
 
   void select(const Inst& inst) override {
-    const Vec to = result(inst), otherwise = source_register(inst, 2);
-    const Source chosen = source(inst, 1);
+    const Vec to = result(inst);
     const int width = ir::bytes(type(inst.args[0]).dtype);
     const Place mask_place = place_of(0);
     if (mask_place.kind == Place::Kind::constant && width >= 4) {
       const auto imm = static_cast<int>(set_lanes(map_.pool().at(mask_place.number), width));
-      return a_.write(width == 4 ? vblendps : vblendpd, to, otherwise, chosen, imm);
+      return a_.write(width == 4 ? vblendps : vblendpd, to, source_register(inst, 2), source(inst, 1), imm);
     }
     const Vec mask = constant_or_register(0, to);
+    if (is_left_out(1)) return a_.write(vpandn, to, mask, source_register(inst, 2));
+    if (is_left_out(2)) {
+      const DType dtype = type(inst.results[0]).dtype;
+      const auto& both = dtype == DType::f32 ? vandps : dtype == DType::f64 ? vandpd : vpand;
+      return a_.write(both, to, mask, source(inst, 1));
+    }
     a_.write(width == 4   ? vblendvps
              : width == 8 ? vblendvpd
                           : vpblendvb,
-             to, otherwise, chosen, mask.number << 4);
+             to, source_register(inst, 2), source(inst, 1), mask.number << 4);
+  }
+
+  // Zeros that the mask's bits put there, by one operation where a blend is up to three (ConstantPlacer).
+  bool is_left_out(int arg) const {
+    const Place place = place_of(arg);
+    return place.kind == Place::Kind::constant && map_.pool().at(place.number).is_zero();
   }
 
   static unsigned set_lanes(const Constant& mask, int width) {

@@ -47,8 +47,8 @@ void ConstantPlacer::add_use(int inst, int arg, int constant) {
   Take take = arg == RegisterMap::implied ? rules.take_implied_constant(where)
                                           : rules.take_constant(where, unsigned_of(arg));
   if (take == Take::immediate) return;
-  // Masked loads give zeros for nothing.
-  if (where.op == ir::Op::load && take == Take::result && map_.pool_.at(constant).is_zero()) return;
+  const bool is_free = (where.op == Op::load && take == Take::result) || clears(where, arg);
+  if (is_free && map_.pool_.at(constant).is_zero()) return;
   // The first of two may change places with one that lies in a register.
   if (arg == 0 && where.args.size() == 2 && rules.commutes(where) && rules.takes_memory(where, 1) &&
       !live_.is_constant(where.args[1]) && !live_.is_folded(where.args[1]))
@@ -59,6 +59,12 @@ void ConstantPlacer::add_use(int inst, int arg, int constant) {
   entry.uses.push_back(map_.constant_uses_.size());
   entry.weight += live_.weight(inst) * (take == Take::temporary ? 2.0F : 1.0F);
   map_.constant_uses_.push_back({inst, arg, constant, -1, take == Take::temporary, take == Take::memory});
+}
+
+// True if a mask's bits put zeros in the place of operand `arg`, which then needs none.
+bool ConstantPlacer::clears(const Inst& inst, int arg) const {
+  return inst.op == Op::select && (arg == 1 || arg == 2) && !masks_are_bits(map_.program_) &&
+         !live_.is_constant(inst.args[0]) && !live_.is_constant(inst.args[arg == 1 ? 2 : 1]);
 }
 
 std::vector<size_t> ConstantPlacer::temporaries(RegClass cls) const {

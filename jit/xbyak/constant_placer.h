@@ -30,6 +30,7 @@ class ConstantPlacer {
 
   void add_use(int inst, int arg, int constant);
   void place_group(const Constant& constant, const Uses& uses, int depth, int registers);
+  bool clears(const ir::Inst& inst, int arg) const;
   bool place_span(const Constant& constant, const Uses& uses, const Range& span, int registers);
   int inst_of(size_t use) const { return map_.constant_uses_[use].inst; }
 

@@ -193,6 +193,7 @@ Winner Provenance::read_winner(TermId id) {
   if (term.kind == LaneTerm::Kind::constant) return {{{-1, term.imm}}, Nans::kept};
   if (term.kind != LaneTerm::Kind::op) throw Unreadable{"an index that is an input element"};
   if (term.op == Op::min) return first_of_best(term);
+  if (const auto largest = largest_of_kept(term)) return *largest;
   if (term.op != Op::select) return moved(term);
   Wins found = kept(term.args[0]);
   const bool is_kept = found.x != no_term;
@@ -204,6 +205,11 @@ Winner Provenance::read_winner(TermId id) {
       throw Unreadable{"an index that is chosen by others"};
     return {merged(found), joined_by_place(found).nans};
   }
+  return of_later(found, index_of_x, index_of_y);
+}
+
+// x wins over what came before.
+Winner Provenance::of_later(const Wins& found, TermId index_of_x, TermId index_of_y) {
   if (value(found.x).elements.empty()) return this->winner(index_of_y);
   Winner winner{rows(index_of_y, found.y), found.nan_wins ? Nans::win : Nans::never};
   for (const TermId part : {index_of_x, index_of_y}) {

@@ -101,6 +101,7 @@ class Provenance {
   Candidates if_best(const LaneTerm& term);
   Candidates least(const LaneTerm& term);
   Winner first_of_best(const LaneTerm& term);
+  std::optional<Winner> largest_of_kept(const LaneTerm& term);
   static std::vector<int64_t> distinct(std::vector<int64_t> elements);
   static bool are_of(const std::vector<Winner::Row>& rows, const Joined& value);
   Joined joined_by_place(const Wins& found);
@@ -126,6 +127,7 @@ class Provenance {
   Joined with_seen_nans(const LaneTerm& term);
   static Joined append(const Joined& before, const Joined& after, Nans nans);
   Winner read_winner(TermId id);
+  Winner of_later(const Wins& found, TermId index_of_x, TermId index_of_y);
   Winner moved(const LaneTerm& term);
   static Winner added(const Winner& a, const Winner& b, DType dtype);
   std::vector<Winner::Row> rows(TermId index, TermId value);

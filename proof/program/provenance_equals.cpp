@@ -85,4 +85,24 @@ Winner Provenance::first_of_best(const LaneTerm& term) {
   return {all.rows, Nans::never};
 }
 
+// The largest of y's index and of one that is 0 where the mask says that x does not win over y, and x's index
+// elsewhere: a choice between both, if no index of x is below one of y.
+std::optional<Winner> Provenance::largest_of_kept(const LaneTerm& term) {
+  if (term.op != Op::max || is_float(term.dtype) || is_signed_int(term.dtype)) return {};
+  for (const int i : {0, 1}) {
+    const LaneTerm& later = graph_[term.args[i]];
+    if (later.kind != LaneTerm::Kind::op || later.op != Op::select) continue;
+    if (!graph_.is_constant(later.args[1]) || graph_[later.args[1]].imm != 0) continue;
+    const Wins found = kept(later.args[0]);
+    if (found.x == no_term) continue;
+    const TermId index_of_x = later.args[2], index_of_y = term.args[1 - i];
+    int64_t most = 0;
+    for (const Winner::Row& row : rows(index_of_y, found.y)) most = std::max(most, row.index);
+    for (const Winner::Row& row : rows(index_of_x, found.x))
+      if (row.index < most) throw Unreadable{"the largest of indices that do not ascend"};
+    return of_later(found, index_of_x, index_of_y);
+  }
+  return {};
+}
+
 }  // namespace pooljit::ir

@@ -80,6 +80,14 @@ inline std::vector<Case> mask_cases(Isa isa, DType dtype) {
     masks.push_back(b.vmask(type.mask_of(), odd));
     bundle.result("vmask", masks.back());
     bundle.result("select vmask", b.select(masks.back(), x, y));
+    const Value zeros = b.vconst_splat(type, 0), number = b.vconst_splat(type, 0x55);
+    for (const Value mask : {masks[0], masks.back()}) {
+      bundle.result("zeros elsewhere", b.select(mask, x, zeros));
+      bundle.result("zeros", b.select(mask, zeros, y));
+      bundle.result("a number, zeros elsewhere", b.select(mask, number, zeros));
+      bundle.result("zeros, a number elsewhere", b.select(mask, zeros, number));
+      bundle.result("zeros everywhere", b.select(mask, zeros, zeros));
+    }
     bundle.result("and", b.binary(Op::and_, masks[2], masks[1]));
     bundle.result("or", b.binary(Op::or_, masks[4], masks[6]));
     bundle.result("and vmask", b.binary(Op::and_, masks[1], masks.back()));

@@ -49,6 +49,7 @@ const struct {
     {"an index that goes where it should stay", tap_by_tap, compare(ir::Predicate::ne), "is numbered"},
     {"an index that always stays", tap_by_tap, compare(ir::Predicate::ge), "one index for several elements"},
     {"what stands for no index is small", by_row, constant(255, 3), "beyond what stands for none"},
+    {"numbers that do not ascend", by_row, constant(4, 1), "do not ascend"},
     {"numbers of shorter vectors", by_row, constant(32, 31), "two elements of one index"},
     {"the largest of indices", by_row,
      [](ir::Inst& inst) { return inst.op == ir::Op::min && (inst.op = ir::Op::max) == ir::Op::max; },

@@ -80,7 +80,10 @@ Lowering::States NarrowRow::groups_of(const WindowRow& cut, const Address& row) 
 State NarrowRow::taken(const State& state, Value taps, Value number) {
   if (state.empty()) return {taps, number};
   const Value best = b_.binary(better_, taps, state[0]);
-  return {best, b_.select(b_.cmp(Predicate::eq, best, state[0]), state[1], number)};
+  const Value keeps = b_.cmp(Predicate::eq, best, state[0]);
+  if (info(b_.isa()).mask == MaskEncoding::k_bits) return {best, b_.select(keeps, state[1], number)};
+  // Later numbers are larger: two operations, where a blend is two or three.
+  return {best, b_.binary(Op::max, state[1], b_.select(keeps, numbers(0), number))};
 }
 
 TapOffset NarrowRow::offset(const TapOffset& row, int part, int64_t begin, Value number) {

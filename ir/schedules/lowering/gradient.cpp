@@ -1,6 +1,7 @@
 // Lowering of backward passes: which taps a window of gradients chooses, and their divisors.
 #include <algorithm>
 
+#include "ir/lane_list.h"
 #include "ir/schedules/lanes/lane_gather.h"
 #include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/lowering.h"
@@ -109,10 +110,29 @@ int Lowering::lanes_of_indices(int lanes) const {
   return std::min(lanes, info(b_.isa()).vector_bytes / bytes(nest_.indices->dtype));
 }
 
+// The low halves of all lanes of two vectors: one shuffle, where a conversion of each and what joins them
+// take two to five.
+Value Lowering::low_halves(DType to, Value a, Value b) {
+  const int lanes = 2 * b_.type(a).lanes;
+  const Type type = Type::vec(to, lanes);
+  LaneList low;
+  for (int64_t lane = 0; lane < lanes; ++lane) low.push_back(2 * lane);
+  return b_.shuffle(b_.bitcast(type, a), b_.bitcast(type, b), low);
+}
+
 Value Lowering::joined_indices(int lanes, const std::function<Value(int begin)>& load) {
+  const DType wanted = reducer_.facts().offset_dtype;
+  const int chunk = lanes_of_indices(lanes);
   std::vector<Value> parts;
-  for (int begin = 0; begin < lanes; begin += lanes_of_indices(lanes))
-    parts.push_back(b_.cvt(reducer_.facts().offset_dtype, load(begin)));
+  for (int begin = 0; begin < lanes; begin += chunk) {
+    const Value part = load(begin);
+    if (begin + chunk < lanes && bytes(nest_.indices->dtype) == 2 * bytes(wanted)) {
+      begin += chunk;
+      parts.push_back(low_halves(wanted, part, load(begin)));
+    } else {
+      parts.push_back(b_.cvt(wanted, part));
+    }
+  }
   while (parts.size() > 1) {
     std::vector<Value> joined;
     for (size_t i = 0; i < parts.size(); i += 2) {

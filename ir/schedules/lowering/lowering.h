@@ -233,6 +233,7 @@ class Lowering {
   // The same, from vectors of indices of so many lanes each, which load(begin) loads.
   int lanes_of_indices(int lanes) const;
   Value joined_indices(int lanes, const std::function<Value(int begin)>& load);
+  Value low_halves(DType to, Value a, Value b);
   // The tap, for the lanes whose index is their own.
   TapOffset choose(const TapOffset& tap, Value indices, Value own);
   const DimPlan& plan(size_t dim) const { return plans_[dim]; }
