@@ -50,6 +50,10 @@ constexpr Cause causes[] = {
     // More unlike windows in a row than a few.
     {"many unlike windows", "adaptive_max_pool1d(int8[16,1964], output_size=21)"},
     {"many unlike windows, several rows", "adaptive_avg_pool2d(float32[2,4,2960], output_size=[3,34])"},
+    // Many outputs that read the same windows.
+    {"gradient of a few long windows", "adaptive_avg_pool2d_backward(float32[1,2,5,323], output_size=3)"},
+    {"gradient of a few long maxima", "adaptive_max_pool2d_backward(float32[1,2,5,323], output_size=3)"},
+    {"a few columns, many outputs", "adaptive_avg_pool2d(float32[1,2,3,8], output_size=[3,501])"},
     {"columns of one element",
      "sum_pool3d(float64[2,5,3,20,1], kernel_size=[1,20,1], strides=[400,80,20,1,3])"},
 };

@@ -48,8 +48,10 @@ class Cutter {
       const int64_t repeat = lanes * tiles_per_period_;
       const int64_t count = border || repeat == 0 ? 0 : (std::min(end, inside_.end) - begin) / repeat;
       if (count == 0) {
-        const int64_t alike = border ? tiles_alike(begin, end) : 1;
-        row_.push_back({{{begin, cut_.lanes, lanes, border}}, alike, lanes, lanes * dim_.stride});
+        const bool adapts = dim_.kind == DimKind::adaptive;
+        const int64_t alike = border || adapts ? tiles_alike(begin, end) : 1;
+        const int64_t inputs = adapts ? 0 : lanes * dim_.stride;
+        row_.push_back({{{begin, cut_.lanes, lanes, border}}, alike, lanes, inputs});
         begin += alike * lanes;
         continue;
       }
@@ -67,13 +69,16 @@ class Cutter {
     }
   }
 
-  // How many tiles of a border have windows that are clipped alike, as a pixel's channels are.
+  // How many tiles have windows that are alike: of a border those that are clipped alike, as a pixel's
+  // channels are; of an adaptive dimension one and the same window, as gradients of a few windows read it.
   int64_t tiles_alike(int64_t begin, int64_t end) const {
     const Window first = dim_.window(begin);
-    if (dim_.kind != DimKind::pool || (first.taps == 0 && side_of(begin) == 0)) return 1;
+    const bool adapts = dim_.kind == DimKind::adaptive;
+    if (!adapts && (dim_.kind != DimKind::pool || (first.taps == 0 && side_of(begin) == 0))) return 1;
     const auto is_alike = [&](int64_t count) {
       const int64_t output = begin + count * cut_.lanes - 1;
       const Window last = dim_.window(output);
+      if (adapts) return last == first;
       const bool see_the_same =
           first.taps > 0 ? last.first_tap == first.first_tap : side_of(output) == side_of(begin);
       return last.taps == first.taps && see_the_same && last.padded_taps == first.padded_taps;
