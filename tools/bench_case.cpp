@@ -261,10 +261,10 @@ void BenchCase::run_plain() const {
 
 void BenchCase::run_plain(const Pool& pool) const {
   const void* const input = is_unpool(pool.spec) ? input_.packed.data() : input_.seen;
-  void* const output = pool.output.packed.data();
-  const bool reads_view = reads_indices() && !is_unpool(pool.spec);
+  std::byte* const output = pool.plain.writes_view ? pool.output.seen : pool.output.packed.data();
+  const bool sees_view = reads_indices() ? !is_unpool(pool.spec) : pool.plain.writes_view;
   auto* const indices =
-      reinterpret_cast<int64_t*>(reads_view ? pool.indices.seen : pool.indices.packed.data());
+      reinterpret_cast<int64_t*>(sees_view ? pool.indices.seen : pool.indices.packed.data());
   if (is_unpool(pool.spec))
     return in_parallel(threads_, plain_tasks(pool.plain_unpool), [&](int64_t begin, int64_t end) {
       run_plain_unpool(pool.plain_unpool, input, indices, output, begin, end);
@@ -283,8 +283,7 @@ void BenchCase::run_plain(const Pool& pool) const {
 }
 
 void BenchCase::run_copy(bool streaming) const {
-  // Each stream that is read goes to each that is written, in shares by their sizes: a part of the work of
-  // each thread for each.
+  // Each stream that is read goes to each that is written, in shares by their sizes. All threads do a part.
   const size_t read = static_cast<size_t>(bytes_read()), written = static_cast<size_t>(bytes_written());
   in_parallel(threads_, threads_, [&](int64_t begin, int64_t) {
     const auto part = static_cast<size_t>(begin), parts = static_cast<size_t>(threads_);
@@ -352,8 +351,11 @@ ir::Result<int64_t> BenchCase::differences() {
   if (!ours) return tl::unexpected(ours.error());
   int64_t count = copy_differences();
   run_plain();
-  for (size_t i = 0; i < pools_.size(); ++i)
-    count += count_differences(*ours, i, pools_[i].output.packed, pools_[i].indices.packed);
+  for (size_t i = 0; const Pool& pool : pools_) {
+    if (pool.plain.writes_view) pool.output.take(pool.output.packed);
+    if (pool.plain.writes_view && pool.has_indices()) pool.indices.take(pool.indices.packed);
+    count += count_differences(*ours, i++, pool.output.packed, pool.indices.packed);
+  }
   return count;
 }
 

@@ -1,5 +1,5 @@
-// The plain loop of a forward pooling, of packed tensors and of views: a file compiles each by itself, so
-// that neither changes what the compiler makes of the other.
+// The plain loop of a forward pooling, of packed tensors, and of views where one is not: a file compiles each
+// by itself, so that neither changes what the compiler makes of the other.
 #pragma once
 
 #include <cmath>
@@ -113,15 +113,27 @@ void sum_of_plane(const PlainPool& pool, const OutputTaps& place, int64_t to, co
   });
 }
 
+// Elements of the output from one image and channel to another.
+template <bool is_view>
+int64_t output_offset(const PlainPool& pool, int64_t image, int64_t channel) {
+  if constexpr (is_view) return image * pool.to.image + channel * pool.to.channel;
+  return image * output_plane(pool) * pool.channels + channel * written_steps(pool).channel;
+}
+
+template <bool is_view>
+int64_t output_place(const PlainPool& pool, const OutputTaps& place, int64_t d, int64_t h, int64_t w) {
+  if constexpr (is_view) return d * pool.to.dims[0] + h * pool.to.dims[1] + w * pool.to.dims[2];
+  return place.output * written_steps(pool).place;
+}
+
 template <typename T, bool nan_wins, bool is_view>
 void channels_first(const PlainPool& pool, const T* input, T* output, int64_t* indices) {
-  const int64_t step = written_steps(pool).place;
   const Way& way = way_of(pool);
   for (int64_t d = 0; d < pool.dims[0].output; ++d)
     for (int64_t h = 0; h < pool.dims[1].output; ++h) {
       OutputTaps place = row_place(pool, d, h);
       for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w)) {
-        const int64_t to = place.output * step;
+        const int64_t to = output_place<is_view>(pool, place, d, h, w);
         if (way.kind != Kind::extreme)
           sum_of_plane<is_view>(pool, place, to, input, output);
         else if (way.start == Start::lowest)
@@ -156,7 +168,7 @@ inline __attribute__((always_inline)) void for_channels(const PlainPool& pool, c
 template <typename Rule, bool is_view, typename T>
 void extreme_of_block(const PlainPool& pool, const OutputTaps& place, const T* input, T* output,
                       int64_t* indices, int64_t n) {
-  const int64_t step = written_steps(pool).channel;
+  const int64_t step = output_offset<is_view>(pool, 0, 1);
   Compared<T> best[block];
   for (int64_t c = 0; c < n; ++c) best[c] = Rule::worst;
   if (indices == nullptr) {
@@ -189,7 +201,7 @@ void sum_of_block(const PlainPool& pool, const OutputTaps& place, const T* input
       for_channels<is_view>(pool, input, from, n, [&](int64_t c, T value) { add(sum[c], value); });
     });
     const int64_t divisor = divisor_of(pool, place.taps);
-    for_stored(n, written_steps(pool).channel,
+    for_stored(n, output_offset<is_view>(pool, 0, 1),
                [&](int64_t c, int64_t to) { output[to] = finished<T>(pool, sum[c], divisor); });
   });
 }
@@ -198,11 +210,10 @@ template <typename T, bool nan_wins, bool is_view>
 void channels_last_row(const PlainPool& pool, int64_t d, int64_t h, const T* input, T* output,
                        int64_t* indices) {
   OutputTaps place = row_place(pool, d, h);
-  const Steps steps = written_steps(pool);
   const Way& way = way_of(pool);
   for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w)) {
     for (int64_t c = 0; c < pool.channels; c += block) {
-      const int64_t to = place.output * steps.place + c * steps.channel;
+      const int64_t to = output_place<is_view>(pool, place, d, h, w) + output_offset<is_view>(pool, 0, c);
       const int64_t n = pool.channels - c < block ? pool.channels - c : block;
       const T* const from = input + c * (is_view ? pool.from.channel : 1);
       if (way.kind != Kind::extreme)
@@ -231,13 +242,13 @@ void run_tasks(const PlainPool& pool, const T* input, T* output, int64_t* indice
     if (pool.channels_last) {
       const int64_t rows = pool.dims[0].output * pool.dims[1].output;
       const int64_t image = task / rows, row = task % rows;
-      const int64_t to = image * output_plane(pool) * pool.channels;
+      const int64_t to = output_offset<is_view>(pool, image, 0);
       channels_last_row<T, nan_wins, is_view>(pool, row / pool.dims[1].output, row % pool.dims[1].output,
                                               input + input_offset<is_view>(pool, image, 0), output + to,
                                               indices == nullptr ? nullptr : indices + to);
     } else {
       const int64_t image = task / pool.channels, channel = task % pool.channels;
-      const int64_t to = image * output_plane(pool) * pool.channels + channel * written_steps(pool).channel;
+      const int64_t to = output_offset<is_view>(pool, image, channel);
       channels_first<T, nan_wins, is_view>(pool, input + input_offset<is_view>(pool, image, channel),
                                            output + to, indices == nullptr ? nullptr : indices + to);
     }

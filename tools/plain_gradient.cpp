@@ -34,6 +34,24 @@ void add_gradients(const PlainPool& pool, const OutputTaps& place, int64_t n, co
   });
 }
 
+// From packed sums of `n` channels to the view of the result. The inner loop is along what is adjacent in the
+// sums.
+template <typename T, typename Sum>
+void store_sums(const PlainPool& pool, int64_t n, const Sum* sums, T* result) {
+  const bool last = pool.writes_channels_last;
+  const int64_t columns = pool.dims[2].input, column = pool.to.dims[2], channel = pool.to.channel;
+  const int64_t outer = last ? columns : n, outer_step = last ? column : channel;
+  const int64_t inner = last ? n : columns, inner_step = last ? channel : column;
+  const int64_t row_step = last ? columns * n : columns, sums_step = last ? n : input_plane(pool);
+  for (int64_t d = 0; d < pool.dims[0].input; ++d)
+    for (int64_t h = 0; h < pool.dims[1].input; ++h, sums += row_step) {
+      T* const row = result + d * pool.to.dims[0] + h * pool.to.dims[1];
+      for (int64_t i = 0; i < outer; ++i)
+        for (int64_t j = 0; j < inner; ++j)
+          row[i * outer_step + j * inner_step] = static_cast<T>(sums[i * sums_step + j]);
+    }
+}
+
 template <typename T>
 void gradient_tasks(const PlainPool& pool, const T* gradient, const int64_t* indices, T* result,
                     int64_t begin, int64_t end) {
@@ -42,14 +60,14 @@ void gradient_tasks(const PlainPool& pool, const T* gradient, const int64_t* ind
   const int64_t to = input_plane(pool) * n,
                 tasks = pool.channels / n;  // elements of a task, tasks of an image
   const Steps written = steps_of(pool.writes_channels_last, n, input_plane(pool));
-  constexpr bool in_place = std::is_same_v<T, Sum>;
+  const bool in_place = std::is_same_v<T, Sum> && !pool.writes_view;
   Sum* const scratch =
       in_place ? nullptr : static_cast<Sum*>(__builtin_malloc(static_cast<size_t>(to) * sizeof(Sum)));
   for (int64_t task = begin; task < end; ++task) {
-    T* const out = result + task * to;
+    T* const out = result + task / tasks * pool.to.image + task % tasks * pool.to.channel;
     const int64_t from = task / tasks * pool.from.image + task % tasks * pool.from.channel;
     Sum* sums = scratch;
-    if constexpr (in_place) sums = out;
+    if constexpr (std::is_same_v<T, Sum>) sums = in_place ? out : scratch;
     for (int64_t i = 0; i < to; ++i) sums[i] = 0;
     for (int64_t d = 0; d < pool.dims[0].output; ++d)
       for (int64_t h = 0; h < pool.dims[1].output; ++h) {
@@ -59,7 +77,9 @@ void gradient_tasks(const PlainPool& pool, const T* gradient, const int64_t* ind
                         from + d * pool.from.dims[0] + h * pool.from.dims[1] + w * pool.from.dims[2], indices,
                         sums, written);
       }
-    if constexpr (!in_place)
+    if (pool.writes_view)
+      store_sums(pool, n, sums, out);
+    else if (!in_place)
       for (int64_t i = 0; i < to; ++i) out[i] = static_cast<T>(sums[i]);
   }
   __builtin_free(scratch);

@@ -44,12 +44,13 @@ struct PlainPool {
   int64_t divisor = 0;            // divisor_override; 0: none
   double norm_type = 2;
   int64_t batch = 1, channels = 1;
-  PlainDim dims[3];      // depth, height, width; a missing dimension is {1, 1, 1, 1, 1, 0, 1, 1}
-  bool is_view = false;  // what is read lies as `from` says, and is not packed
-  PlainView from;        // backward: of packed tensors too
+  PlainDim dims[3];          // depth, height, width; a missing dimension is {1, 1, 1, 1, 1, 0, 1, 1}
+  bool is_view = false;      // a tensor is not packed
+  bool writes_view = false;  // output and indices are not
+  PlainView from, to;        // of packed tensors too
 };
 
-// What is written is packed in its layout; `indices` may be null. Tasks are planes (channels first) or output
+// `indices` may be null. Tasks are planes (channels first) or output
 // rows (channels last); any range may be done at once by any thread.
 int64_t plain_tasks(const PlainPool& pool);
 void run_plain(const PlainPool& pool, const void* input, void* output, int64_t* indices, int64_t begin,
@@ -58,8 +59,8 @@ void run_plain_view(const PlainPool& pool, const void* input, void* output, int6
                     int64_t end);  // of pool.is_view
 
 // Backward: zeros, then each output's gradient is added to its taps, or to the one that its index names. The
-// pool is the forward's, of floats; `gradient` and indices lie as `from` says, `result` as it says of what
-// is written. Tasks are planes, or images where channels are last anywhere.
+// pool is the forward's, of floats; `gradient` and indices lie as `from` says, `result` as `to` says. Tasks
+// are planes, or images where channels are last anywhere.
 int64_t plain_gradient_tasks(const PlainPool& pool);
 void run_plain_gradient(const PlainPool& pool, const void* gradient, const int64_t* indices, void* result,
                         int64_t begin, int64_t end);

@@ -17,6 +17,16 @@ PlainDim plain_dim(const ir::NestDim& dim) {
           .padded = dim.input + dim.pad_end};
 }
 
+namespace {
+
+PlainView plain_view(const ir::View& view) {
+  PlainView plain = {.image = view.batch_stride, .channel = view.channel_stride};
+  std::ranges::copy(view.strides, plain.dims + (3 - view.strides.size()));
+  return plain;
+}
+
+}  // namespace
+
 PlainPool plain_pool(const frontend::PoolSpec& spec) {
   ir::PoolNest nest = make_nest(spec);
   if (nest.is_backward()) nest = forward_of(nest);
@@ -34,10 +44,13 @@ PlainPool plain_pool(const frontend::PoolSpec& spec) {
   pool.channels = spec.channels;
   std::fill_n(pool.dims, 3, plain_dim(ir::NestDim{}));
   std::transform(nest.dims.begin(), nest.dims.end(), pool.dims + (3 - nest.dims.size()), plain_dim);
-  const ir::View& read = make_nest(spec).input;
-  pool.is_view = !input_view(spec).packed();
-  pool.from = {.image = read.batch_stride, .channel = read.channel_stride};
-  std::copy(read.strides.begin(), read.strides.end(), pool.from.dims + (3 - read.strides.size()));
+  // Epilogues are another pass, over a packed tensor, and unpools have a loop of their own.
+  frontend::PoolSpec written = spec;
+  if (!spec.epilogue.empty()) written.output_strides.clear();
+  pool.writes_view = !is_unpool(spec) && !output_view(written).packed();
+  pool.is_view = pool.writes_view || !input_view(spec).packed();
+  pool.from = plain_view(make_nest(spec).input);
+  pool.to = plain_view(make_nest(written).output);
   return pool;
 }
 

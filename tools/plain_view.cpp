@@ -1,4 +1,4 @@
-// The plain loop of a forward pooling that reads a view.
+// The plain loop of a forward pooling that reads or writes a view.
 #include "tools/plain_forward.h"
 
 namespace pooljit::tools {
