@@ -53,6 +53,9 @@ class Enumeration {
       own_.tap_code = TapCode::loops;
       for (int lanes = cut_.lanes; lanes > 1 && found_.empty(); lanes /= 2) add_lanes(lanes);
     }
+    // The lanes of windows far apart are joined from as many vectors, for which registers may lack.
+    if (!found_.empty() && dim_.stride >= layer_.registers() / 2)
+      for (int lanes = fitting_ / 2; lanes > 1; lanes /= 2) add_lanes(lanes);
     return std::move(found_);
   }
 

@@ -61,8 +61,10 @@ std::vector<Schedule> all_tails_of(const Layer& layer, const Schedule& schedule,
   // The shortest of unlike windows may have no whole vector; with indices all vectors are.
   if (are_unlike || has_places(layer.nest()))
     std::erase_if(alone, [&](const Schedule& one) { return !check(layer, one); });
-  // Of windows done one by one, what a vector has twice costs more than shorter vectors.
-  if (!is_idempotent(layer))
+  // Of windows done one by one, what a vector has twice costs more than shorter vectors, unless each of these
+  // takes powers.
+  const bool pays_twice = layer.facts(window_rows_family.lanes).has_long_taps() && !layer.can_mask();
+  if (!is_idempotent(layer) && !pays_twice)
     std::erase_if(alone, [](const Schedule& one) { return one.tail == Tail::overlap; });
   found.insert(found.end(), alone.begin(), alone.end());
   return found;
@@ -87,7 +89,7 @@ Offer offer_any_size(const Layer& layer) {
 
 }  // namespace
 
-Offer offer_window_rows(const Layer& layer, size_t) {
+Offer offer_window_rows(const Layer& layer, size_t most) {
   if (layer.nest().has_any_size()) return offer_any_size(layer);
   const int64_t taps = joined_row_taps(layer);
   Schedule schedule = schedule_of(Family::window_rows);
@@ -99,7 +101,15 @@ Offer offer_window_rows(const Layer& layer, size_t) {
   facts.row_outputs = joined_row_outputs(layer);
   facts.unlike = are_row_windows_unlike(layer);
   if (const auto better = facts.left(Question::window_rows_left); !better.empty()) return {{}, better};
-  return {all_tails_of(layer, schedule, taps, facts.unlike)};
+  Offer offer{all_tails_of(layer, schedule, taps, facts.unlike)};
+  // Places of a wide vector are several: where the registers lack room for them, vectors of fewer lanes.
+  for (int quarter = 2; most > 1 && has_places(layer.nest()) && quarter > 0 && schedule.lanes > 2;
+       --quarter) {
+    schedule.lanes /= 2;
+    const std::vector<Schedule> narrower = all_tails_of(layer, schedule, taps, facts.unlike);
+    offer.schedules.insert(offer.schedules.end(), narrower.begin(), narrower.end());
+  }
+  return offer;
 }
 
 std::vector<Schedule> window_rows_schedules(const Layer& layer) {

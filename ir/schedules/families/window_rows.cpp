@@ -37,7 +37,7 @@ class WindowRows {
              bool stores_indices)
       : nest_(nest),
         schedule_(schedule),
-        row_(cut_window_row(nest, builder.isa(), schedule, row_taps(nest))),
+        row_(cut_window_row(nest, reducer.facts(), builder.isa(), schedule, row_taps(nest))),
         lanes_(schedule.lanes),
         tap_stride_(row_tap_stride(nest)),
         outputs_(static_cast<size_t>(schedule.windows_together)),
@@ -125,7 +125,7 @@ class WindowRows {
       at.windows.back().divisor_taps = b_.iconst(divisor_taps(nest_, window));
       at.windows.back().first = b_.iconst(window.first);
       at.windows.back().first_tap = b_.iconst(window.first_tap);
-      row_ = cut_window_row(nest_, b_.isa(), schedule_, window.taps);
+      row_ = cut_window_row(nest_, reducer_.facts(), b_.isa(), schedule_, window.taps);
       emit_windows(at);
     }
   }
@@ -181,9 +181,7 @@ class WindowRows {
 
   Lowering::States take_row(const Lowering::States& states, const TapAt& row, const Lowering::States& fresh) {
     if (narrow_) return narrow_->take(states, row_, row);
-    // Rounding errors of sums grow with the longest part: a row of several vectors per state is one.
-    const bool joins = !states[0].empty() && reducer_.facts().is_split &&
-                       row_.slices.size() + size_t(row_.groups) > most_row_states;
+    const bool joins = !states[0].empty() && row_.is_part(reducer_.facts());
     Lowering::States taken = joins ? Lowering::States(states.size()) : states;
     if (row_.groups > 0) {
       if (taken[0].empty()) taken = fresh;

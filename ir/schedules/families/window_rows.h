@@ -62,8 +62,15 @@ struct WindowRow {
   // with fewer lanes are tails and have states of their own.
   std::vector<int> state_lanes = {};
   std::vector<size_t> state_of = {};
+  // True if a row is a part of a sum, whose rounding errors grow with the longest part. A row of one vector
+  // for each state is none.
+  bool is_part(const ReductionFacts& facts) const {
+    return facts.is_split && slices.size() + static_cast<size_t>(groups) > group_vectors;
+  }
 };
-WindowRow cut_window_row(const PoolNest& nest, Isa isa, const WindowRowsSchedule& schedule, int64_t taps);
+// Fewer states where the registers do not hold more.
+WindowRow cut_window_row(const PoolNest& nest, const ReductionFacts& facts, Isa isa,
+                         const WindowRowsSchedule& schedule, int64_t taps);
 
 // The conditions of the family that do not depend on the lanes.
 bool has_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts);

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t unroll_vectors = 16;
 constexpr int64_t shortest_row = 4;
 // Windows of a row with code of their own; of more than a few, with so many vectors of taps in it.
-constexpr int64_t few_unlike = 16, most_unlike = 40;
+constexpr int64_t few_unlike = 16, most_unlike = 64;
 constexpr int64_t most_unlike_vectors = 512;
 // Registers that windows side by side leave free.
 constexpr int64_t spare_registers = 5;
@@ -104,9 +104,10 @@ void split_innermost(PoolNest& nest, int64_t longest) {
   }
 }
 
-// Taps of a row that one state of each lane can take in: of a sum that is split, its two levels of parts.
-int64_t longest_row(const ReductionFacts& facts, int lanes) {
-  return facts.is_split ? 2 * sum_block * lanes * int64_t{most_row_states} : INT64_MAX;
+// Taps of a row that so many states of each lane can take in: of a sum that is split, its two levels of
+// parts.
+int64_t longest_row(const ReductionFacts& facts, int lanes, size_t states = most_row_states) {
+  return facts.is_split ? 2 * sum_block * lanes * static_cast<int64_t>(states) : INT64_MAX;
 }
 
 PoolNest joined(const Layer& layer) {
@@ -135,10 +136,12 @@ void end(Slice& last, int64_t taps, bool are_equal, const WindowRowsSchedule& sc
   }
 }
 
-// True if code for each window of a row is not too long; vectors: of a row of a window.
-bool is_short(const PoolNest& nest, const ReductionFacts& facts, int64_t vectors) {
+// True if code for each window of a row is not too long; all_vectors: of a row of a window.
+bool is_short(const PoolNest& nest, const ReductionFacts& facts, int64_t all_vectors) {
   constexpr int64_t most_taps = 24576;
+  constexpr int64_t vectors_of_loop = 12;  // its body, and what it leaves
   const int64_t windows = nest.dims.back().output;
+  const int64_t vectors = all_vectors > int64_t{unroll_vectors} ? vectors_of_loop : all_vectors;
   if (windows > few_unlike && (windows * vectors > most_unlike_vectors || row_tap_stride(nest) != 1))
     return false;
   return !facts.has_long_taps() ||
@@ -159,6 +162,43 @@ size_t most_straight_vectors(const PoolNest& nest, Isa isa) {
   constexpr size_t fit_beside_states = 3;
   const bool are_wide = nest.indices && nest.input.dtype == DType::f16 && loops_over_rows(nest);
   return are_wide && info(isa).vector_registers < many_registers ? fit_beside_states : unroll_vectors;
+}
+
+// states: the most of whole vectors.
+WindowRow cut_row(const PoolNest& nest, Isa isa, const WindowRowsSchedule& schedule, int64_t taps,
+                  size_t states) {
+  WindowRow row;
+  row.group_vectors = states;
+  const int64_t group = schedule.lanes * static_cast<int64_t>(states);
+  if (taps > schedule.lanes * static_cast<int64_t>(most_straight_vectors(nest, isa)))
+    row.groups = taps / group;
+  row.slices = slices(row.groups * group, taps, schedule.lanes, schedule.tail);
+  const bool are_equal = schedule.windows_together > 1 || nest.indices;
+  if (taps % schedule.lanes != 0) end(row.slices.back(), taps % schedule.lanes, are_equal, schedule);
+  if (schedule.windows_together > 1 && is_one_window(nest)) {  // there are enough others that need not wait
+    row.state_lanes = {schedule.lanes};
+    row.state_of.assign(row.slices.size(), 0);
+    return row;
+  }
+  if (row.groups > 0) row.state_lanes.assign(states, schedule.lanes);
+  for (size_t i = 0; i < row.slices.size(); ++i) {
+    const int lanes = row.slices[i].lanes;
+    const bool shares = lanes == schedule.lanes && row.state_lanes.size() >= states;
+    row.state_of.push_back(shares ? i % states : row.state_lanes.size());
+    if (!shares) row.state_lanes.push_back(lanes);
+  }
+  return row;
+}
+
+// Vector registers that a sum's states and a tap take. Each loop over rows holds states of its own, and so
+// does a row that is one part.
+int64_t registers_of(const PoolNest& nest, const ReductionFacts& facts, const WindowRow& row) {
+  constexpr int64_t of_tap = 2;
+  if (!facts.is_split) return 0;
+  const size_t outer = nest.dims.size() - 1;
+  const int64_t levels =
+      states_at_once(nest, facts, outer, unroll_rows) + (outer > 0 && row.is_part(facts) ? 1 : 0);
+  return levels * std::ssize(row.state_lanes) + facts.extra_registers + of_tap;
 }
 
 // Windows whose results fit into one vector.
@@ -212,28 +252,14 @@ PoolNest with_joined_rows(const Layer& layer) {
   return nest;
 }
 
-WindowRow cut_window_row(const PoolNest& nest, Isa isa, const WindowRowsSchedule& schedule, int64_t taps) {
-  WindowRow row;
-  const size_t states = joins_whole_states(nest) ? 2 : most_row_states;
-  row.group_vectors = states;
-  const int64_t group = schedule.lanes * static_cast<int64_t>(states);
-  if (taps > schedule.lanes * static_cast<int64_t>(most_straight_vectors(nest, isa)))
-    row.groups = taps / group;
-  row.slices = slices(row.groups * group, taps, schedule.lanes, schedule.tail);
-  const bool are_equal = schedule.windows_together > 1 || nest.indices;
-  if (taps % schedule.lanes != 0) end(row.slices.back(), taps % schedule.lanes, are_equal, schedule);
-  if (schedule.windows_together > 1 && is_one_window(nest)) {  // there are enough others that need not wait
-    row.state_lanes = {schedule.lanes};
-    row.state_of.assign(row.slices.size(), 0);
-    return row;
-  }
-  if (row.groups > 0) row.state_lanes.assign(states, schedule.lanes);
-  for (size_t i = 0; i < row.slices.size(); ++i) {
-    const int lanes = row.slices[i].lanes;
-    const bool shares = lanes == schedule.lanes && row.state_lanes.size() >= states;
-    row.state_of.push_back(shares ? i % states : row.state_lanes.size());
-    if (!shares) row.state_lanes.push_back(lanes);
-  }
+WindowRow cut_window_row(const PoolNest& nest, const ReductionFacts& facts, Isa isa,
+                         const WindowRowsSchedule& schedule, int64_t taps) {
+  if (joins_whole_states(nest)) return cut_row(nest, isa, schedule, taps, 2);
+  size_t states = most_row_states;
+  WindowRow row = cut_row(nest, isa, schedule, taps, states);
+  while (states > 1 && registers_of(nest, facts, row) > info(isa).vector_registers &&
+         taps <= longest_row(facts, schedule.lanes, states - 1))
+    row = cut_row(nest, isa, schedule, taps, --states);
   return row;
 }
 
@@ -269,7 +295,7 @@ bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts,
 bool can_do_windows_together(const PoolNest& nest, const ReductionFacts& facts, Isa isa,
                              const WindowRowsSchedule& schedule) {
   if (are_windows_unlike(nest) || joins_whole_states(nest)) return false;
-  const WindowRow row = cut_window_row(nest, isa, schedule, row_taps(nest));
+  const WindowRow row = cut_window_row(nest, facts, isa, schedule, row_taps(nest));
   if (std::any_of(row.slices.begin(), row.slices.end(),
                   [&](const Slice& slice) { return slice.lanes != schedule.lanes; }))
     return false;
