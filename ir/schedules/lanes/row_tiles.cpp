@@ -48,10 +48,12 @@ class Cutter {
       const int64_t repeat = lanes * tiles_per_period_;
       const int64_t count = border || repeat == 0 ? 0 : (std::min(end, inside_.end) - begin) / repeat;
       if (count == 0) {
-        const bool adapts = dim_.kind == DimKind::adaptive;
-        const int64_t alike = border || adapts ? tiles_alike(begin, end) : 1;
-        const int64_t inputs = adapts ? 0 : lanes * dim_.stride;
-        row_.push_back({{{begin, cut_.lanes, lanes, border}}, alike, lanes, inputs});
+        const bool is_adaptive = dim_.kind == DimKind::adaptive;
+        const int64_t alike = is_adaptive ? tiles_of_window(begin, end)
+                              : border    ? tiles_alike(begin, end)
+                                          : 1;
+        row_.push_back(
+            {{{begin, cut_.lanes, lanes, border}}, alike, lanes, lanes * (is_adaptive ? 0 : dim_.stride)});
         begin += alike * lanes;
         continue;
       }
@@ -69,28 +71,41 @@ class Cutter {
     }
   }
 
-  // How many tiles have windows that are alike: of a border those that are clipped alike, as a pixel's
-  // channels are; of an adaptive dimension one and the same window, as gradients of a few windows read it.
+  // How many tiles have the one window that the outputs of an irregular dimension have from here on.
+  int64_t tiles_of_window(int64_t begin, int64_t end) const {
+    const Window window = dim_.window(begin);
+    const auto is_same = [&](int64_t tiles) {
+      const int64_t last = begin + tiles * cut_.lanes - 1;
+      const Window other = dim_.window(last);
+      return other.first == window.first && other.taps == window.taps &&
+             is_border(begin, begin + cut_.lanes) == is_border(begin, last + 1);
+    };
+    return is_same(1) ? most_of((end - begin) / cut_.lanes, is_same) : 1;
+  }
+
+  // How many tiles of a border have windows that are clipped alike, as a pixel's channels are.
   int64_t tiles_alike(int64_t begin, int64_t end) const {
     const Window first = dim_.window(begin);
-    const bool adapts = dim_.kind == DimKind::adaptive;
-    if (!adapts && (dim_.kind != DimKind::pool || (first.taps == 0 && side_of(begin) == 0))) return 1;
+    if (dim_.kind != DimKind::pool || (first.taps == 0 && side_of(begin) == 0)) return 1;
     const auto is_alike = [&](int64_t count) {
       const int64_t output = begin + count * cut_.lanes - 1;
       const Window last = dim_.window(output);
-      if (adapts) return last == first;
       const bool see_the_same =
           first.taps > 0 ? last.first_tap == first.first_tap : side_of(output) == side_of(begin);
       return last.taps == first.taps && see_the_same && last.padded_taps == first.padded_taps;
     };
-    // All up to some tile.
-    int64_t alike = 1, beyond = (end - begin) / cut_.lanes + 1;
-    if (!is_alike(1)) return 1;
-    while (beyond - alike > 1) {
-      const int64_t middle = alike + (beyond - alike) / 2;
-      (is_alike(middle) ? alike : beyond) = middle;
+    return is_alike(1) ? most_of((end - begin) / cut_.lanes, is_alike) : 1;
+  }
+
+  // The most tiles of `all` of which something holds that holds of one, and of all tiles up to some.
+  template <typename Holds>
+  static int64_t most_of(int64_t all, const Holds& holds) {
+    int64_t most = 1, beyond = all + 1;
+    while (beyond - most > 1) {
+      const int64_t middle = most + (beyond - most) / 2;
+      (holds(middle) ? most : beyond) = middle;
     }
-    return alike;
+    return most;
   }
 
   // Where a window lies of which no tap is inside the image: -1 before it, 1 behind it, 0 around it.

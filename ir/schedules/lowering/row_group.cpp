@@ -59,7 +59,7 @@ Values RowCode::reduce_group_columns(const Cursor& cursor, const RowReduction& p
 // A group's vectors of columns move on from tile to tile, so that each is reduced once. Returns how many
 // tiles that served: not the last ones, whose last vector would stretch past the image.
 int64_t RowCode::slide(const Cursor& cursor, const TileLoop& tiles) {
-  if (tiles.tiles.size() != 1 || tiles.count < 2) return 0;
+  if (tiles.tiles.size() != 1 || tiles.count < 2 || tiles.inputs == 0) return 0;
   const Tile& tile = tiles.tiles[0];
   const TileTaps& taps = rules_.taps(tile);
   if (!rules_.holds_group(tile)) return 0;

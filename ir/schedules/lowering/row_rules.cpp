@@ -66,7 +66,8 @@ bool RowRules::takes_all_one_by_one() const {
 bool RowRules::is_short() const {
   if (takes_all_one_by_one()) return true;
   const int64_t most_listed = nest_.extents == Extents::any ? unroll_columns : most_gathered;
-  return (dim_.kind == DimKind::pool || listed_taps() <= most_listed) && tile_count(row_) <= most_tiles &&
+  return (dim_.kind == DimKind::pool || listed_taps() <= most_listed) &&
+         tile_count(row_) <= (nest_.is_backward() ? most_gradient_tiles : most_tiles) &&
          (steps_in_code(false) <= most_steps || steps_in_code(true) <= most_steps);
 }
 

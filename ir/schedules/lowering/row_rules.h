@@ -84,7 +84,7 @@ class RowRules {
   static constexpr int64_t most_gathered = 64;   // gradients of wider windows have no code by rows
 
  private:
-  static constexpr size_t most_tiles = 40;  // in the code of a row
+  static constexpr size_t most_tiles = 40, most_gradient_tiles = 64;  // in the code of a row
   // ... and steps in that code: a few instructions each.
   static constexpr int64_t most_steps = int64_t{1} << 14;
 
