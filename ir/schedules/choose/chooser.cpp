@@ -70,7 +70,7 @@ std::optional<Cost> cost_of(const Layer& layer, const Schedule& schedule) {
   return cost.counts.are_all ? std::optional(cost) : std::nullopt;
 }
 
-// Those that are predicted to take less time than that, the fastest first.
+// Those that are predicted to gain enough, the fastest first.
 std::vector<Schedule> predicted_faster(Facts& facts, std::vector<Schedule> vectors, const Cost& most) {
   const Layer& layer = facts.layer;
   using Priced = std::pair<Cost, Schedule>;
@@ -79,8 +79,7 @@ std::vector<Schedule> predicted_faster(Facts& facts, std::vector<Schedule> vecto
     set_schedule(facts, one);
     facts.lies_apart = holds_lanes_apart(layer.nest(), one);
     if (const auto cost = cost_of(layer, one);
-        cost && is_cheaper(*cost, most) &&
-        cost->cycles * static_cast<double>(facts.answer(Question::least_gain)) <= 100 * most.cycles)
+        cost && cost->cycles * static_cast<double>(facts.answer(Question::least_gain)) < 100 * most.cycles)
       priced.emplace_back(*cost, std::move(one));
   }
   std::ranges::stable_sort(priced, is_cheaper, &Priced::first);
