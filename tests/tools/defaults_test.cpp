@@ -177,6 +177,43 @@ TEST(Defaults, HaveTheRegistersThatTheyNeed) {
   }
 }
 
+// Layers with adjacent elements that had one lane: the registers lacked room for what was offered first, the
+// code was too long, or one lane was predicted to be as fast.
+TEST(Defaults, FillVectorsWhereElementsAreAdjacent) {
+  constexpr const char* specs[] = {
+      // Rows of windows as parts of a sum: fewer states.
+      "lp_pool3d(bfloat16[3,16,2,2,17], kernel_size=[2,2,17], norm_type=2.7)",
+      "global_lp_pool3d(float16[9,9,5,199], norm_type=2.7, strides=[199,0,1791,1])",
+      "adaptive_avg_pool3d(float16[2,9,3,5,77]:nhwc, output_size=1, strides=[10395,77,693,2079,1])",
+      "prod_pool3d(bfloat16[1,33,7,14,143], kernel_size=[7,14,143], padding=[0,1,0])",
+      // Fewer lanes.
+      "prod_pool1d(int16[2,327], kernel_size=9, stride=17, padding=4, ceil_mode=plain, output_dtype=uint8)",
+      "max_pool3d(int8[7,1,37,2128], kernel_size=[1,37,2128], stride=2, padding=[0,1,0], "
+      "return_indices=True)",
+      // Many unlike windows, each in a loop; neighbours that have one window.
+      "adaptive_avg_pool2d(float64[2,12,2,11315], output_size=[7,41])",
+      "adaptive_max_pool1d_backward(float64[8,20302], output_size=3)",
+      "adaptive_avg_pool3d_backward(float16[4,7,9,12,1154], output_size=[2,2,12], strides=[336,48,0,12,1])",
+      "avg_pool2d_backward(bfloat16[2,2,16,767], kernel_size=[6,25], stride=1, padding=[8,9,3,12], "
+      "count_include_pad=False)",
+      // Rows of one output: vectors of channels, lane by lane.
+      "prod_pool3d(float16[8,31,5,9,2], kernel_size=[5,9,2], stride=3, padding=[0,1,0], ceil_mode=True)",
+      "sum_pool3d(float16[4,129,5,2,3], kernel_size=1, stride=3, padding=[0,0,0,-1,-1,-1])",
+  };
+  for (const char* text : specs)
+    for (const ir::IsaInfo& isa : ir::isa_table) {
+      const ir::PoolNest nest = make_nest(*frontend::parse_spec(text));
+      runtime::Choices choices;
+      choices.isa = isa.isa;
+      const auto made = runtime::make_with_registers(
+          nest, choices, [&](const ir::Schedule& schedule) -> ir::Result<ir::Schedule> {
+            return emit(nest, schedule, isa.isa).map([&](const jit::CodeBlob&) { return schedule; });
+          });
+      ASSERT_TRUE(made) << text;
+      EXPECT_GT(made->lanes, 1) << isa.text << ' ' << text;
+    }
+}
+
 // Should the chooser be wrong about registers, compiling takes what it offers next; no other error is its
 // business, nor a schedule that was asked for.
 TEST(Defaults, GiveWayWhereRegistersDoNotSuffice) {
