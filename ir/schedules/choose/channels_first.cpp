@@ -40,6 +40,10 @@ class Enumeration {
 
   std::vector<Schedule> run() {
     if (nest_.has_any_size()) return run_any_size();
+    if (rules_.says(Question::channels_first_alone)) {
+      schedule_.lanes = cut_.lanes;
+      add(facts_.any_order ? Scan::rows_first : Scan::tap_by_tap);
+    }
     if (const SideBySide best = best_side_by_side(layer_, fitting_); best.vectors > 1) add_side_by_side(best);
     add_lanes(cut_.lanes);
     if (cut_.lanes != fitting_) add_lanes(fitting_);

@@ -191,6 +191,7 @@ class Lowering {
   // has, between windows that leave_gaps().
   using RowBody = std::function<void(const Cursor&, bool group)>;
   void for_each_row(size_t dims, const RowBody& body, const Body& without = {});
+  bool takes_rows_first(size_t dims, bool does_gaps) const;
 
   // A window with the usual taps, for cursors inside the image along the dimension.
   WindowAt usual_window(size_t dim);
