@@ -1,4 +1,5 @@
 // Lowering: loops over channels, one at a time.
+#include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/lowering.h"
 #include "ir/schedules/windows/stretch.h"
 
@@ -40,6 +41,15 @@ int Lowering::open_channel_blocks(Cursor& cursor) {
 int Lowering::open_channels(Cursor& cursor) {
   if (nest_.output.channel_block > 1) return open_channel_blocks(cursor);
   return open_task(cursor, "c", nest_.channels, &Lowering::channel_step, channel_weight());
+}
+
+// Channel by channel, a plane's stores would touch every line of an output whose channels are adjacent: each
+// line once for each channel. Row by row, the lines of a row stay in the cache until all channels are done.
+bool Lowering::takes_rows_first(size_t dims, bool does_gaps) const {
+  const int64_t column = nest_.output.strides.back();
+  for (size_t i = 0; i < dims; ++i)
+    if (does_gaps && leave_gaps(i)) return false;
+  return dims > 0 && nest_.channels > 1 && !nest_.has_any_size() && channel_stride(nest_.output) < column;
 }
 
 }  // namespace pooljit::ir

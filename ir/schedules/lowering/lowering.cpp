@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/run_table.h"
 
 namespace pooljit::ir {
@@ -214,15 +213,6 @@ void Lowering::add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t ste
   if (!nest_.indices) return;
   if (begin != 0) cursor.index = add_product(cursor.index, b_.iconst(begin), channel_weight());
   if (iv != no_value) cursor.index = add_product(cursor.index, iv, times(channel_weight(), step));
-}
-
-// Channel by channel, a plane's stores would touch every line of an output whose channels are adjacent: each
-// line once for each channel. Row by row, the lines of a row stay in the cache until all channels are done.
-bool Lowering::takes_rows_first(size_t dims, bool does_gaps) const {
-  const int64_t column = nest_.output.strides.back();
-  for (size_t i = 0; i < dims; ++i)
-    if (does_gaps && leave_gaps(i)) return false;
-  return dims > 0 && !nest_.has_any_size() && channel_stride(nest_.output) < column;
 }
 
 void Lowering::for_each_row(size_t dims, const RowBody& body, const Body& without) {
