@@ -42,7 +42,8 @@ class Enumeration {
     if (nest_.has_any_size()) return run_any_size();
     if (rules_.says(Question::channels_first_alone)) {
       schedule_.lanes = cut_.lanes;
-      add(facts_.any_order ? Scan::rows_first : Scan::tap_by_tap);
+      const bool by_taps = !facts_.any_order || rules_.says(Question::channels_first_taps);
+      add(by_taps ? Scan::tap_by_tap : Scan::rows_first);
     }
     if (const SideBySide best = best_side_by_side(layer_, fitting_); best.vectors > 1) add_side_by_side(best);
     add_lanes(cut_.lanes);

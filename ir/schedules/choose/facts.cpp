@@ -92,6 +92,13 @@ bool Facts::stores_apart() const {
   return family == Family::channels_first && nest.output.strides.back() != 1;
 }
 
+bool Facts::shares_lines() const {
+  constexpr int64_t line = 64, first_cache = 32 << 10;
+  const int64_t column = nest.output.strides.back();
+  return !is_row() && !nest.has_any_size() && channels * stored >= line &&
+         channel_stride(nest.output) < column && outputs() * std::min(column * stored, line) > first_cache;
+}
+
 bool Facts::takes_outputs_alone() const {
   if (family != Family::channels_first || !splits_tail) return false;
   if (row.kind != DimKind::pool || nest.is_backward() || nest.has_any_size()) return false;

@@ -117,6 +117,9 @@ struct Facts {
   int64_t filled() const;
   // Results that lie apart are stored one by one.
   bool stores_apart() const;
+  // Rows of channels_first store into lines of the cache that all channels share, and the lines of a plane do
+  // not stay in the first cache from channel to channel.
+  bool shares_lines() const;
   // All windows of a row reach beyond the image, and neither masks nor a table can say which taps they have.
   // channels_first then computes output by output, and fills no vector.
   bool takes_outputs_alone() const;
