@@ -96,7 +96,8 @@ bool Facts::shares_lines() const {
   constexpr int64_t line = 64, first_cache = 32 << 10;
   const int64_t column = nest.output.strides.back();
   return !is_row() && !nest.has_any_size() && channels * stored >= line &&
-         channel_stride(nest.output) < column && outputs() * std::min(column * stored, line) > first_cache;
+         channel_stride(nest.input) > nest.input.strides.back() && channel_stride(nest.output) < column &&
+         outputs() * std::min(column * stored, line) > first_cache;
 }
 
 bool Facts::takes_outputs_alone() const {
