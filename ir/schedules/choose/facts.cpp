@@ -1,6 +1,7 @@
 #include "ir/schedules/choose/facts.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
@@ -93,11 +94,14 @@ bool Facts::stores_apart() const {
 }
 
 bool Facts::shares_lines() const {
-  constexpr int64_t line = 64, first_cache = 32 << 10;
+  constexpr int64_t line = 64, sets = 64, ways = 8;  // of a first cache of 32 KB
   const int64_t column = nest.output.strides.back();
-  return !is_row() && !nest.has_any_size() && channels * stored >= line &&
-         channel_stride(nest.input) > nest.input.strides.back() && channel_stride(nest.output) < column &&
-         outputs() * std::min(column * stored, line) > first_cache;
+  if (is_row() || nest.has_any_size() || channels * stored < line) return false;
+  if (channel_stride(nest.input) <= nest.input.strides.back() || channel_stride(nest.output) >= column)
+    return false;
+  // Lines that are a power of two apart fall into few sets.
+  const int64_t step = column * stored, apart = step % line == 0 ? step / line : 1;
+  return outputs() * std::min(step, line) / line > sets / std::gcd(sets, apart) * ways;
 }
 
 bool Facts::takes_outputs_alone() const {

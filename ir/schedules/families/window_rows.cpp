@@ -290,10 +290,8 @@ Result<void> no_rows_of_windows() {
   return unsupported(
       "schedule.strides",
       "window_rows needs rows of at least four taps, channels that do not lie next to each other, as many "
-      "taps in all windows or "
-      "at most 16 windows in a row, no zeros=first without indices, no indices by columns, and with indices "
-      "no "
-      "more lanes than taps",
+      "taps in all windows or at most 64 windows in a row, no zeros=first without indices, no indices by "
+      "columns, and with indices no more lanes than taps",
       "use channels_last or channels_first");
 }
 
