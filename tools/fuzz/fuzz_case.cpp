@@ -93,6 +93,7 @@ bool is_wanted(const FuzzCase& one, const FuzzChoices& choices) {
 }
 
 ir::Result<void> check_only(const FuzzChoices& choices, uint64_t seed) {
+  if (choices.only.empty()) return {};
   Draw draw(static_cast<uint32_t>(seed));
   if (is_wanted(draw_case(draw, choices).one, choices)) return {};
   return ir::unsupported(

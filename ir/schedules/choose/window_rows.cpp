@@ -103,8 +103,8 @@ Offer offer_window_rows(const Layer& layer, size_t most) {
   if (const auto better = facts.left(Question::window_rows_left); !better.empty()) return {{}, better};
   Offer offer{all_tails_of(layer, schedule, taps, facts.unlike)};
   // Places of a wide vector are several: where the registers lack room for them, vectors of fewer lanes.
-  for (int quarter = 2; most > 1 && has_places(layer.nest()) && quarter > 0 && schedule.lanes > 2;
-       --quarter) {
+  constexpr int halvings = 2;
+  for (int i = 0; i < halvings && most > 1 && has_places(layer.nest()) && schedule.lanes > 2; ++i) {
     schedule.lanes /= 2;
     const std::vector<Schedule> narrower = all_tails_of(layer, schedule, taps, facts.unlike);
     offer.schedules.insert(offer.schedules.end(), narrower.begin(), narrower.end());

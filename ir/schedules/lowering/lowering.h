@@ -191,7 +191,6 @@ class Lowering {
   // has, between windows that leave_gaps().
   using RowBody = std::function<void(const Cursor&, bool group)>;
   void for_each_row(size_t dims, const RowBody& body, const Body& without = {});
-  bool takes_rows_first(size_t dims, bool does_gaps) const;
 
   // A window with the usual taps, for cursors inside the image along the dimension.
   WindowAt usual_window(size_t dim);
@@ -234,7 +233,6 @@ class Lowering {
   // The same, from vectors of indices of so many lanes each, which load(begin) loads.
   int lanes_of_indices(int lanes) const;
   Value joined_indices(int lanes, const std::function<Value(int begin)>& load);
-  Value low_halves(DType to, Value a, Value b);
   // The tap, for the lanes whose index is their own.
   TapOffset choose(const TapOffset& tap, Value indices, Value own);
   const DimPlan& plan(size_t dim) const { return plans_[dim]; }
@@ -306,6 +304,8 @@ class Lowering {
   TapAt next_tap(const TapAt& at, size_t dim) const;
   int divisor_table(size_t dim);
   Value divisor_here(const TapAt& at, size_t dim);
+  bool takes_rows_first(size_t dims, bool does_gaps) const;
+  Value low_halves(DType to, Value a, Value b);
   int open_task(Cursor& cursor, const char* name, int64_t extent, Step (Lowering::*step_of)(const View&),
                 const Step& index_weight);
   int open_channel_blocks(Cursor& cursor);
