@@ -79,14 +79,16 @@ int64_t vector_taps_in_code(const PoolNest& nest, const ChannelsLastSchedule& sc
 class ChannelsLast {
  public:
   ChannelsLast(const PoolNest& nest, const ChannelsLastSchedule& schedule,
-               const std::vector<RollingStrip>& strips, Builder& builder, Reducer& reducer)
+               const std::vector<RollingStrip>& strips, Builder& builder, Reducer& reducer,
+               const Staging* staging)
       : nest_(nest),
         schedule_(schedule),
         strips_(strips),
         ahead_(rolls() ? 0 : tap_bytes_ahead(nest, int64_t{schedule.lanes} * schedule.vectors_side_by_side)),
         b_(builder),
         reducer_(reducer),
-        low_(nest, builder, reducer) {}
+        low_(nest, builder, reducer, {}, staging),
+        is_staged_(staging != nullptr) {}
 
   void emit() {
     Cursor cursor = low_.start();
@@ -123,15 +125,22 @@ class ChannelsLast {
   // All outputs, for so many channels from the cursor's on.
   void emit_image(Cursor cursor, int64_t channels) {
     const size_t last = nest_.dims.size() - 1;
-    int loops = low_.open_dims(cursor, last);
+    const int loops = low_.open_dims(cursor, last);
+    low_.for_each_group(cursor, {channels, nest_.dims[last].output},
+                        [&](const Cursor& at, int64_t of_group) { emit_row(at, of_group); });
+    low_.close(loops);
+  }
+
+  void emit_row(Cursor cursor, int64_t channels) {
+    const size_t last = nest_.dims.size() - 1;
     if (rolls()) {
       low_.split_full(cursor, [&](const Cursor& at) {
         if (nest_.has_any_size()) return emit_channels(at, channels, &nest_.dims[last]);
-        for (const RollingStrip& strip : strips_) emit_strips(at, strip);
+        for (const RollingStrip& strip : strips_) emit_strips(at, channels, strip);
       });
-      return low_.close(loops);
+      return;
     }
-    loops += low_.open_runs(cursor, /*task=*/last == 0);
+    const int loops = low_.open_runs(cursor, /*task=*/last == 0 && !is_staged_);
     low_.split_full(cursor, [&](Cursor at) {
       const int outputs = low_.open_outputs(at);
       emit_channels(at, channels, nullptr);
@@ -140,7 +149,7 @@ class ChannelsLast {
     low_.close(loops);
   }
 
-  void emit_strips(const Cursor& cursor, const RollingStrip& strip) {
+  void emit_strips(const Cursor& cursor, int64_t channels, const RollingStrip& strip) {
     const size_t last = nest_.dims.size() - 1;
     Cursor at = low_.further_outputs(cursor, last, Position{strip.first});
     if (strip.count > 1) {
@@ -148,7 +157,7 @@ class ChannelsLast {
       at = low_.at_input(at, last, Position{}.further(iv, strip.dim.output * strip.dim.stride));
       at = low_.further_outputs(at, last, Position{}.further(iv, strip.dim.output));
     }
-    emit_channels(at, nest_.channels, &strip.dim);
+    emit_channels(at, channels, &strip.dim);
     if (strip.count > 1) low_.close(1);
   }
 
@@ -288,6 +297,7 @@ class ChannelsLast {
   Builder& b_;
   Reducer& reducer_;
   Lowering low_;
+  const bool is_staged_;
 };
 
 // One vector at a time is what every layer falls back on, and a few with indices take up to 20 registers less
@@ -299,9 +309,14 @@ bool may_fit(const Layer& layer, const Schedule& given) {
          has_registers(layer, given);
 }
 
+std::optional<Staging> staging_of(const PoolNest& nest, const ChannelsLastSchedule& schedule) {
+  return schedule.lanes > 1 ? staged_pixels(nest) : std::nullopt;
+}
+
 Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
   const ChannelsLastSchedule schedule(given);
-  const PoolNest& nest = layer.nest();
+  const std::optional<Staging> staging = staging_of(layer.nest(), schedule);
+  const PoolNest& nest = staging ? staging->nest : layer.nest();
   if (schedule.lanes > 1 && vector_channels(nest) < std::min<int64_t>(schedule.lanes, nest.channels))
     return unsupported(
         "schedule.strides",
@@ -357,10 +372,12 @@ Result<Program> lower_channels_last(const Layer& layer, const Schedule& schedule
   if (const auto checked = check_channels_last(layer, schedule); !checked)
     return tl::unexpected(checked.error());
   const ChannelsLastSchedule own(schedule);
+  const std::optional<Staging> staging = staging_of(layer.nest(), own);
+  const PoolNest& nest = staging ? staging->nest : layer.nest();
   Builder builder(print(schedule), layer.isa());
-  const auto reducer = make_reducer(layer.nest(), builder, channels_last_lanes);
-  const std::vector<RollingStrip> strips = strips_of(layer.nest(), own);
-  ChannelsLast(layer.nest(), own, strips, builder, **reducer).emit();
+  const auto reducer = make_reducer(nest, builder, channels_last_lanes);
+  const std::vector<RollingStrip> strips = strips_of(nest, own);
+  ChannelsLast(nest, own, strips, builder, **reducer, staging ? &*staging : nullptr).emit();
   return builder.finish();
 }
 

@@ -106,13 +106,15 @@ std::vector<int64_t> run_table(const PoolNest& nest, const NestDim& dim, const D
 
 }  // namespace
 
-Lowering::Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Grouped grouped)
+Lowering::Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Grouped grouped,
+                   const Staging* staging)
     : nest_(nest),
       b_(builder),
       reducer_(reducer),
       rule_(ir::index_rule(nest)),
       layout_(nest),
-      operands_(operands_like_output(nest)),
+      staging_(staging),
+      operands_(staging ? staging->results() : operands_like_output(nest)),
       beside_(view_beside(nest)) {
   for (size_t i = 0; i < nest.dims.size(); ++i)
     plans_.push_back(plan_of(nest, nest.dims[i], i == grouped.dim ? grouped.outputs : 1));
@@ -138,8 +140,13 @@ Cursor Lowering::start() {
   cursor.output.base = b_.param(Param::Role::output);
   if (chooses() || writes_indices())
     (chooses() ? cursor.beside : cursor.indices).base = b_.param(Param::Role::indices);
-  for (size_t i = 0; i < operands_.size(); ++i)
-    cursor.operands.push_back({b_.param(Param::Role::operand, static_cast<int>(i)), {}, 0});
+  if (staging_) {
+    for (const Address& result : {cursor.output, cursor.indices})
+      if (cursor.operands.size() < operands_.size()) cursor.operands.push_back(result);
+  } else {
+    for (size_t i = 0; i < operands_.size(); ++i)
+      cursor.operands.push_back({b_.param(Param::Role::operand, static_cast<int>(i)), {}, 0});
+  }
   if (nest_.is_norm_gradient()) cursor.beside.base = b_.param(Param::Role::operand, 1);
   cursor.full = b_.iconst(1);
   cursor.index = b_.iconst(0);
@@ -218,17 +225,18 @@ void Lowering::add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t ste
 void Lowering::for_each_row(size_t dims, const RowBody& body, const Body& without) {
   Cursor cursor = start();
   int loops = open_batch(cursor);
-  const bool rows_first = takes_rows_first(dims, without != nullptr);
-  if (!rows_first) loops += open_channels(cursor);
+  const bool does_gaps = without && !staging_;
+  const bool rows_first = takes_rows_first(dims, does_gaps);
+  if (!rows_first && !staging_) loops += open_channels(cursor);
   bool in_groups = false;
   for (size_t i = 0; i < dims; ++i) {
     loops += open_runs(cursor, /*task=*/i == 0);
-    if (without && leave_gaps(i)) do_gap(cursor, dims, without);
+    if (does_gaps && leave_gaps(i)) do_gap(cursor, dims, without);
     const bool grouped = plans_[i].group > 1;
     loops += grouped ? open_periods(cursor) : open_outputs(cursor);
     in_groups = in_groups || grouped;
   }
-  if (rows_first) loops += open_channels(cursor);
+  if (rows_first && !staging_) loops += open_channels(cursor);
   split_full(
       cursor, [&](const Cursor& at) { body(at, in_groups); },
       [&](Cursor at) {

@@ -21,6 +21,7 @@
 #include "ir/nest.h"
 #include "ir/reductions/reducer.h"
 #include "ir/schedules/lowering/size_layout.h"
+#include "ir/schedules/lowering/staging.h"
 #include "ir/schedules/windows/divisors.h"
 #include "ir/schedules/windows/held_vectors.h"
 #include "ir/schedules/windows/sum_block.h"
@@ -149,7 +150,9 @@ int64_t length_of_stores(const PoolNest& nest, const Lanes& lanes);
 class Lowering {
  public:
   // grouped: outputs of an ordinary pooling's dimension; its tasks are whole groups.
-  Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Grouped grouped = {});
+  // staging: whose nest it is, if results are staged.
+  Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Grouped grouped = {},
+           const Staging* staging = nullptr);
 
   // The nest's indices are found, but the caller wants none of them. Before start().
   void leave_indices() { stores_indices_ = false; }
@@ -271,6 +274,16 @@ class Lowering {
   // A cursor moved along its output alone.
   Cursor further_outputs(const Cursor& cursor, size_t dim, const Position& position) const;
   void store(const Cursor& cursor, const State& state, const Lanes& lanes);
+  // Emits code for all channels of a part of the output: for group after group of them where results are
+  // staged, whose cursors stand at the first one. What the body has stored of a group then goes to the
+  // output.
+  struct GroupSize {
+    int64_t channels, columns, rows = 1;
+  };
+  using GroupBody = std::function<void(const Cursor& first, int64_t channels)>;
+  void for_each_group(const Cursor& part, const GroupSize& size, const GroupBody& body);
+  // Of so many channels, one by one.
+  void for_each_channel(Cursor first, int64_t channels, const Body& body);
 
   const IndexRule& index_rule() const { return rule_; }
   // The steps of an index from channel to channel, and from column to column.
@@ -305,6 +318,8 @@ class Lowering {
   int divisor_table(size_t dim);
   Value divisor_here(const TapAt& at, size_t dim);
   bool takes_rows_first(size_t dims, bool does_gaps) const;
+  Cursor staged(Cursor cursor);
+  void store_staged(const Cursor& first, const GroupSize& size);
   Value low_halves(DType to, Value a, Value b);
   int open_task(Cursor& cursor, const char* name, int64_t extent, Step (Lowering::*step_of)(const View&),
                 const Step& index_weight);
@@ -353,7 +368,9 @@ class Lowering {
   bool stores_indices_ = true;
   IndexRule rule_;
   const SizeLayout layout_;
-  const std::vector<View> operands_;  // that lie as the output does
+  const Staging* const staging_;
+  std::optional<Address> stage_, staged_indices_;
+  const std::vector<View> operands_;  // that lie as the output does; or where staged results belong
   const std::optional<View> beside_;
   std::vector<DimPlan> plans_;
   std::vector<std::vector<Step>> steps_;    // by view, per dimension

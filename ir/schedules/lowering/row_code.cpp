@@ -23,7 +23,7 @@ Grouped grouped_rows(const PoolNest& nest, const RowSchedule& schedule) {
 }  // namespace
 
 RowCode::RowCode(const PoolNest& nest, const RowSchedule& schedule, const RowRules& rules, Builder& builder,
-                 Reducer& reducer)
+                 Reducer& reducer, const Staging* staging)
     : nest_(nest),
       schedule_(schedule),
       rules_(rules),
@@ -31,13 +31,16 @@ RowCode::RowCode(const PoolNest& nest, const RowSchedule& schedule, const RowRul
       outer_(nest.dims.size() - 1),
       b_(builder),
       reducer_(reducer),
-      low_(nest, builder, reducer, grouped_rows(nest, schedule)),
+      low_(nest, builder, reducer, grouped_rows(nest, schedule), staging),
       loads_(nest, builder, reducer.facts(), low_),
-      backward_(nest.is_backward()) {}
+      backward_(nest.is_backward()),
+      is_staged_(staging != nullptr) {}
 
 void RowCode::emit() {
   if (nest_.has_any_size()) return emit_any_size();
-  const auto row = [&](const Cursor& cursor, bool group) { emit_row(cursor, group); };
+  const auto row = [&](const Cursor& cursor, bool group) {
+    is_staged_ ? stage_row(cursor, group) : emit_row(cursor, group);
+  };
   if (schedule_.scan == RowSchedule::Scan::rolling)
     low_.for_each_row(rows(), row);
   else

@@ -12,14 +12,16 @@ namespace pooljit::ir {
 
 class RowCode {
  public:
+  // staging: whose nest it is, if results are staged.
   RowCode(const PoolNest& nest, const RowSchedule& schedule, const RowRules& rules, Builder& builder,
-          Reducer& reducer);
+          Reducer& reducer, const Staging* staging);
   // Emits the whole Program.
   void emit();
 
  private:
   void emit_any_size();
   void emit_row(const Cursor& cursor, bool group);
+  void stage_row(const Cursor& cursor, bool group);
   State reduce_alike(const Cursor& cursor, const Lanes& lanes);
   void emit_gap(const Cursor& cursor);
   void emit_tiles(const Cursor& cursor, const TileLoop& tiles, bool group);
@@ -135,6 +137,7 @@ class RowCode {
   Lowering low_;
   TileLoads loads_;
   const bool backward_;
+  const bool is_staged_;
   // How the taps of a row are loaded one by one: from vectors that all taps share, or from vectors of their
   // own.
   struct TapPlans {

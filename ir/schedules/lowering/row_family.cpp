@@ -51,6 +51,11 @@ Result<void> check_layer(const Layer& layer, const RowSchedule& schedule) {
   return {};
 }
 
+std::optional<Staging> staging_of(const PoolNest& nest, const RowSchedule& schedule) {
+  if (schedule.scan == RowSchedule::Scan::rolling) return {};  // down the rows of one channel
+  return staged_columns(nest, schedule.rows_together);
+}
+
 Result<void> check_row(const Layer& layer, const RowSchedule& schedule, const RowRules& rules) {
   const PoolNest& nest = layer.nest();
   if (nest.extents == Extents::any_windows && nest.is_backward()) return check_following(layer, schedule);
@@ -88,19 +93,25 @@ Result<void> suits_rows(const Layer& layer) {
                      "use channels_last(lanes=1)");
 }
 
-Result<void> check_rows(const Layer& layer, const Schedule& schedule) {
+Result<void> check_rows(const Layer& layer, const Schedule& given) {
+  const RowSchedule schedule(given);
   if (auto checked = check_layer(layer, schedule); !checked) return checked;
-  return check_row(layer, schedule, RowRules(layer.nest(), schedule, layer.isa(), layer.facts(row_lanes)));
+  const std::optional<Staging> staging = staging_of(layer.nest(), schedule);
+  const PoolNest& nest = staging ? staging->nest : layer.nest();
+  return check_row(layer, schedule, RowRules(nest, schedule, layer.isa(), layer.facts(row_lanes)));
 }
 
-Result<Program> lower_rows(const Layer& layer, const Schedule& schedule) {
+Result<Program> lower_rows(const Layer& layer, const Schedule& given) {
+  const RowSchedule schedule(given);
   if (const auto checked = check_layer(layer, schedule); !checked) return tl::unexpected(checked.error());
-  const RowRules rules(layer.nest(), schedule, layer.isa(), layer.facts(row_lanes));
+  const std::optional<Staging> staging = staging_of(layer.nest(), schedule);
+  const PoolNest& nest = staging ? staging->nest : layer.nest();
+  const RowRules rules(nest, schedule, layer.isa(), layer.facts(row_lanes));
   if (const auto checked = check_row(layer, schedule, rules); !checked)
     return tl::unexpected(checked.error());
-  Builder builder(print(schedule), layer.isa());
-  const auto reducer = make_reducer(layer.nest(), builder, row_lanes);
-  RowCode(layer.nest(), schedule, rules, builder, **reducer).emit();
+  Builder builder(print(given), layer.isa());
+  const auto reducer = make_reducer(nest, builder, row_lanes);
+  RowCode(nest, schedule, rules, builder, **reducer, staging ? &*staging : nullptr).emit();
   return builder.finish();
 }
 

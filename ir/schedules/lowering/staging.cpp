@@ -1,0 +1,178 @@
+#include "ir/schedules/lowering/staging.h"
+
+#include <algorithm>
+
+#include "ir/schedules/lanes/channel_blocks.h"
+#include "ir/schedules/lanes/lanes_apart.h"
+#include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/lowering/transpose.h"
+#include "ir/schedules/windows/stretch.h"
+
+namespace pooljit::ir {
+namespace {
+
+constexpr int64_t line_bytes = 64;
+constexpr int64_t widest_vector = 64;  // bytes
+constexpr int64_t least_side = 4;      // of what is transposed: fewer rows or columns fill no vectors
+constexpr int64_t most_columns_bytes = 16 << 10;  // of a group of channels, which the first cache holds
+constexpr int64_t most_pixels_bytes = 64 << 10;   // of a row of pixels: the second cache holds it
+
+bool writes_indices(const PoolNest& nest) { return nest.indices && !nest.is_backward(); }
+
+// Lines of scratch memory: an odd number of the cache's lines from one to the next, so that what lies at the
+// same place in each does not meet in one set.
+int64_t line_elements(DType dtype, int64_t elements) {
+  return (ceil_div(elements * bytes(dtype), line_bytes) | 1) * line_bytes / bytes(dtype);
+}
+
+bool may_stage(const PoolNest& nest) {
+  return !nest.has_any_size() && nest.members.empty() && operands_like_output(nest).empty() &&
+         nest.channels >= least_side && nest.dims.back().output >= least_side;
+}
+
+// Calls holds for the views that results are stored to.
+template <typename Holds>
+bool for_all_results(const PoolNest& nest, const Holds& holds) {
+  return holds(nest.output) && (!writes_indices(nest) || holds(*nest.indices));
+}
+
+template <typename Lay>
+Staging staging_of(const PoolNest& nest, const Lay& lay) {
+  Staging staging{nest, nest.output, {}, nest.channels};
+  lay(staging.nest.output);
+  if (writes_indices(nest)) {
+    staging.indices = nest.indices;
+    lay(*staging.nest.indices);
+  }
+  return staging;
+}
+
+// Channels of a group: whole vectors of them, and blocks, that the bytes hold; a number that divides all, if
+// there is one.
+int64_t group_of(const PoolNest& nest, int64_t channel_bytes, int64_t most_bytes) {
+  const int64_t step = std::max(largest_block(nest), widest_vector / bytes(nest.output.dtype));
+  const int64_t most = std::max(step, most_bytes / channel_bytes / step * step);
+  if (most >= nest.channels) return nest.channels;
+  for (int64_t group = most; 2 * group > most; group -= step)
+    if (nest.channels % group == 0) return group;
+  return most;
+}
+
+}  // namespace
+
+std::vector<View> Staging::results() const {
+  return indices ? std::vector<View>{output, *indices} : std::vector<View>{output};
+}
+
+int64_t Staging::bytes_of(const View& staged) const {
+  const int64_t lines = by_pixels ? nest.dims.back().output : channels;
+  return byte_stride(staged, lines * (by_pixels ? staged.strides.back() : staged.channel_stride));
+}
+
+std::optional<Staging> staged_columns(const PoolNest& nest, int64_t rows) {
+  const bool are_turned = for_all_results(nest, [&](const View& view) {
+    return channel_stride(view) == 1 && view.strides.back() > 1 &&
+           view.channel_block == nest.output.channel_block;
+  });
+  if (!may_stage(nest) || !are_turned || !reads_adjacent_columns(nest)) return {};
+  const int64_t columns = nest.dims.back().output;
+  Staging staging = staging_of(nest, [&](View& view) {
+    view.batch_stride = 0;
+    view.channel_block = 1;
+    std::ranges::fill(view.strides, 0);
+    view.strides.back() = 1;
+    if (rows > 1) view.strides[view.strides.size() - 2] = columns;
+    view.channel_stride = line_elements(view.dtype, rows * columns);
+  });
+  const View& output = staging.nest.output;
+  staging.channels = group_of(nest, byte_stride(output, output.channel_stride), most_columns_bytes);
+  const int64_t indices = writes_indices(nest) ? staging.bytes_of(*staging.nest.indices) : 0;
+  if (staging.bytes_of(output) + indices > 2 * most_pixels_bytes) return {};
+  return staging;
+}
+
+std::optional<Staging> staged_pixels(const PoolNest& nest) {
+  const bool are_turned = for_all_results(nest, [](const View& view) {
+    return view.channel_block == 1 && view.channel_stride > 1 && view.strides.back() == 1;
+  });
+  if (!may_stage(nest) || !are_turned || channel_stride(nest.input) != 1) return {};
+  const int64_t columns = nest.dims.back().output;
+  const int64_t group = group_of(nest, columns * bytes(nest.output.dtype), most_pixels_bytes);
+  Staging staging = staging_of(nest, [&](View& view) {
+    view.batch_stride = 0;
+    view.channel_stride = 1;
+    std::ranges::fill(view.strides, 0);
+    view.strides.back() = line_elements(view.dtype, group);
+  });
+  staging.channels = group;
+  staging.by_pixels = true;
+  const int64_t indices = writes_indices(nest) ? staging.bytes_of(*staging.nest.indices) : 0;
+  if (staging.bytes_of(staging.nest.output) + indices > 2 * most_pixels_bytes) return {};
+  return staging;
+}
+
+// --------------------------------------------------------------------------------------- what Lowering does
+
+void Lowering::for_each_group(const Cursor& row, const GroupSize& size, const GroupBody& body) {
+  if (!staging_) return body(row, size.channels);
+  const int64_t group = staging_->channels, groups = size.channels / group, rest = size.channels % group;
+  const auto do_group = [&](const Cursor& first, int64_t channels) {
+    body(staged(first), channels);
+    store_staged(first, {channels, size.columns, size.rows});
+  };
+  Cursor at = row;
+  Value count = b_.iconst(groups);
+  const bool is_one_row = nest_.dims.size() == 1 || nest_.dims[0].output == 1;
+  if (is_one_row && rest == 0) {  // callers cannot split rows
+    if (channels_task_ < 0) channels_task_ = b_.add_task("c", groups);
+    move_blocks(at, b_.param(Param::Role::begin, channels_task_), group);
+    count = b_.param(Param::Role::count, channels_task_);
+  }
+  move_blocks(at, b_.begin_loop(count).iv, group);
+  do_group(at, group);
+  b_.end_loop();
+  if (rest == 0) return;
+  at = row;
+  move_blocks(at, b_.iconst(groups), group);
+  do_group(at, rest);
+}
+
+void Lowering::for_each_channel(Cursor first, int64_t channels, const Body& body) {
+  move_blocks(first, b_.begin_loop(b_.iconst(channels)).iv, 1);
+  body(first);
+  b_.end_loop();
+}
+
+// The cursor, with its results at the beginning of the scratch memory.
+Cursor Lowering::staged(Cursor cursor) {
+  if (!stage_) {
+    stage_ = b_.add_scratch(staging_->bytes_of(nest_.output));
+    if (staging_->indices) staged_indices_ = b_.add_scratch(staging_->bytes_of(*nest_.indices));
+  }
+  cursor.output = *stage_;
+  if (staging_->indices) cursor.indices = *staged_indices_;
+  return cursor;
+}
+
+// From scratch memory to where it belongs, from the cursor on.
+void Lowering::store_staged(const Cursor& first, const GroupSize& size) {
+  const auto store_view = [&](const View& staged, const Address& from, const View& view, const Address& to) {
+    const int64_t column = byte_stride(view, view.strides.back());
+    const int64_t channel = byte_stride(view, view.channel_stride);
+    if (staging_->by_pixels)
+      return transpose(b_, {view.dtype, size.columns, size.channels, from,
+                            byte_stride(staged, staged.strides.back()), to, channel, size.columns, 0});
+    const int64_t block = view.channel_block > 1 ? view.channel_block : size.channels;
+    for (int64_t row = 0; row < size.rows; ++row) {
+      const auto at_row = [&](const Address& address, const View& of) {
+        return size.rows == 1 ? address : plus(address, byte_stride(of, row * of.strides.rbegin()[1]));
+      };
+      transpose(b_, {view.dtype, size.channels, size.columns, at_row(from, staged),
+                     byte_stride(staged, staged.channel_stride), at_row(to, view), column, block, channel});
+    }
+  };
+  store_view(nest_.output, *stage_, staging_->output, first.operands[0]);
+  if (staging_->indices) store_view(*nest_.indices, *staged_indices_, *staging_->indices, first.operands[1]);
+}
+
+}  // namespace pooljit::ir
