@@ -40,8 +40,9 @@ class Enumeration {
 
   std::vector<Schedule> run() {
     if (nest_.has_any_size()) return run_any_size();
-    if (rules_.says(Question::channels_first_alone)) {
+    if (const int64_t rows = rules_.answer(Question::channels_first_alone); rows > 0) {
       schedule_.lanes = cut_.lanes;
+      if (facts_.any_order && rows > 1) add(Scan::rows_first, static_cast<int>(rows));
       const bool by_taps = !facts_.any_order || rules_.says(Question::channels_first_taps);
       add(by_taps ? Scan::tap_by_tap : Scan::rows_first);
     }

@@ -10,6 +10,7 @@
 #include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/row_family.h"
 #include "ir/schedules/lowering/row_rules.h"
+#include "ir/schedules/lowering/staging.h"
 
 namespace pooljit::ir {
 namespace {
@@ -87,10 +88,12 @@ int64_t Facts::filled() const {
   return 100 * held >= (100 - answer(most_idle)) * lanes ? lanes : held;
 }
 
+bool Facts::stages_columns() const { return staged_columns(nest, 1).has_value(); }
+
 bool Facts::stores_apart() const {
   if (family == Family::channels_last)
-    return nest.output.channel_block == 1 && nest.output.channel_stride != 1;
-  return family == Family::channels_first && nest.output.strides.back() != 1;
+    return nest.output.channel_block == 1 && nest.output.channel_stride != 1 && !staged_pixels(nest);
+  return family == Family::channels_first && nest.output.strides.back() != 1 && !stages_columns();
 }
 
 bool Facts::shares_lines() const {
@@ -99,6 +102,7 @@ bool Facts::shares_lines() const {
   if (is_row() || nest.has_any_size() || channels * stored < line) return false;
   if (channel_stride(nest.input) <= nest.input.strides.back() || channel_stride(nest.output) >= column)
     return false;
+  if (stages_columns()) return false;
   // Lines that are a power of two apart fall into few sets.
   const int64_t step = column * stored, apart = step % line == 0 ? step / line : 1;
   return outputs() * std::min(step, line) / line > sets / std::gcd(sets, apart) * ways;

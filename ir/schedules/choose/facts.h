@@ -115,6 +115,8 @@ struct Facts {
   bool may_roll_down() const;
   // Lanes of the schedule that hold elements. If few are idle, these count too.
   int64_t filled() const;
+  // Results of channels_first, row by row, go to scratch memory, and from there to where they belong.
+  bool stages_columns() const;
   // Results that lie apart are stored one by one.
   bool stores_apart() const;
   // Rows of channels_first store into lines of the cache that all channels share, and the lines of a plane do

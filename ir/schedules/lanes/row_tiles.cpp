@@ -126,6 +126,51 @@ class Cutter {
 
 std::vector<TileLoop> cut_row(const NestDim& dim, const RowCut& cut) { return Cutter(dim, cut).run(); }
 
+namespace {
+
+int64_t end_of(const TileLoop& loop) {
+  return loop.tiles.back().begin + (loop.count - 1) * loop.outputs + loop.tiles.back().valid;
+}
+
+}  // namespace
+
+TileLoop behind(TileLoop loop, int64_t repetitions) {
+  for (Tile& tile : loop.tiles) tile.begin += repetitions * loop.outputs;
+  loop.count -= repetitions;
+  return loop;
+}
+
+std::vector<RowPiece> pieces_of(const std::vector<TileLoop>& row, int64_t most) {
+  std::vector<RowPiece> pieces;
+  bool may_grow = false;  // the last piece
+  const auto add = [&](const TileLoop& loop) {
+    const int64_t first = loop.tiles[0].begin, end = end_of(loop);
+    if (!may_grow || end - pieces.back().first > most) pieces.push_back({{}, first, 0});
+    RowPiece& piece = pieces.back();
+    piece.first = std::min(piece.first, first);
+    piece.columns = end - piece.first;
+    piece.loops.push_back(loop);
+    may_grow = true;
+  };
+  for (TileLoop loop : row) {
+    const int64_t each = loop.outputs > 0 ? most / loop.outputs : 0;
+    if (each > 0 && loop.count > each) {
+      TileLoop part = loop;
+      part.count = each;
+      may_grow = false;
+      add(part);
+      RowPiece& piece = pieces.back();
+      piece.count = loop.count / each;
+      piece.outputs = each * loop.outputs;
+      piece.inputs = each * loop.inputs;
+      may_grow = false;
+      loop = behind(loop, piece.count * each);
+    }
+    if (loop.count > 0) add(loop);
+  }
+  return pieces;
+}
+
 size_t tile_count(const std::vector<TileLoop>& row) {
   size_t count = 0;
   for (const TileLoop& loop : row) count += loop.tiles.size();

@@ -63,6 +63,19 @@ struct RowCut {
 inline constexpr size_t most_cut_tiles = 1024;
 std::vector<TileLoop> cut_row(const NestDim& dim, const RowCut& cut);
 
+// Neighbouring loops of a row, repeated `count` times as a TileLoop's tiles are. `first`, `columns`: the
+// outputs that the first repetition stores.
+struct RowPiece {
+  std::vector<TileLoop> loops;
+  int64_t first = 0, columns = 0;
+  int64_t count = 1;
+  int64_t outputs = 0, inputs = 0;
+};
+// A row in pieces of at most so many outputs, but for single tiles that have more.
+std::vector<RowPiece> pieces_of(const std::vector<TileLoop>& row, int64_t most);
+// The rest of a loop after so many repetitions.
+TileLoop behind(TileLoop loop, int64_t repetitions);
+
 // How many tiles the code of a row has.
 size_t tile_count(const std::vector<TileLoop>& row);
 

@@ -199,6 +199,8 @@ class Lowering {
   WindowAt usual_window(size_t dim);
   // Adds channels to the index that the cursor carries: `begin` + iv * step (iv may be absent).
   void add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step);
+  // The same for columns of windows that do not count by their own taps.
+  void add_columns(Cursor& cursor, Value iv, int64_t step);
   // The address of a channel, from that of one which begins a block of every view.
   Address at_channel(const Address& address, const View& view, int64_t channel);
   // Of code for all sizes, whose blocks are a plane of unknown extents apart. hold_blocks: emitted once,
@@ -279,6 +281,7 @@ class Lowering {
   // output.
   struct GroupSize {
     int64_t channels, columns, rows = 1;
+    int64_t first = 0;  // column
   };
   using GroupBody = std::function<void(const Cursor& first, int64_t channels)>;
   void for_each_group(const Cursor& part, const GroupSize& size, const GroupBody& body);
@@ -318,7 +321,7 @@ class Lowering {
   int divisor_table(size_t dim);
   Value divisor_here(const TapAt& at, size_t dim);
   bool takes_rows_first(size_t dims, bool does_gaps) const;
-  Cursor staged(Cursor cursor);
+  Cursor staged(Cursor cursor, int64_t column);
   void store_staged(const Cursor& first, const GroupSize& size);
   Value low_halves(DType to, Value a, Value b);
   int open_task(Cursor& cursor, const char* name, int64_t extent, Step (Lowering::*step_of)(const View&),

@@ -34,12 +34,12 @@ RowCode::RowCode(const PoolNest& nest, const RowSchedule& schedule, const RowRul
       low_(nest, builder, reducer, grouped_rows(nest, schedule), staging),
       loads_(nest, builder, reducer.facts(), low_),
       backward_(nest.is_backward()),
-      is_staged_(staging != nullptr) {}
+      staging_(staging) {}
 
 void RowCode::emit() {
   if (nest_.has_any_size()) return emit_any_size();
   const auto row = [&](const Cursor& cursor, bool group) {
-    is_staged_ ? stage_row(cursor, group) : emit_row(cursor, group);
+    staging_ ? stage_row(cursor, group) : emit_row(cursor, group);
   };
   if (schedule_.scan == RowSchedule::Scan::rolling)
     low_.for_each_row(rows(), row);
@@ -48,8 +48,12 @@ void RowCode::emit() {
   b_.ret();
 }
 
+void RowCode::emit_loops(const Cursor& cursor, const std::vector<TileLoop>& loops, bool group) {
+  for (const TileLoop& tiles : loops) emit_tiles(cursor, tiles, group);
+}
+
 void RowCode::emit_row(const Cursor& cursor, bool group) {
-  for (const TileLoop& tiles : rules_.row()) emit_tiles(cursor, tiles, group);
+  emit_loops(cursor, rules_.row(), group);
   if (!rules_.borders_from_table() || !has_borders(dim_)) return;
   if (!group) return emit_borders(cursor);
   for (int64_t row = 0; row < schedule_.rows_together; ++row) emit_borders(low_.further(cursor, rows(), row));
@@ -111,13 +115,6 @@ Cursor RowCode::at_tile(const Cursor& cursor, const TileLoop& tiles, const Tile&
   if (const auto& beside = low_.beside())
     move(at.beside, *beside, loads_.column_stride(*beside), taps.origin, tiles.inputs);
   return at;
-}
-
-// The rest of a loop after so many iterations.
-TileLoop RowCode::behind(TileLoop tiles, int64_t iterations) {
-  for (Tile& tile : tiles.tiles) tile.begin += iterations * tiles.outputs;
-  tiles.count -= iterations;
-  return tiles;
 }
 
 void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps,

@@ -21,7 +21,9 @@ class RowCode {
  private:
   void emit_any_size();
   void emit_row(const Cursor& cursor, bool group);
+  void emit_loops(const Cursor& cursor, const std::vector<TileLoop>& loops, bool group);
   void stage_row(const Cursor& cursor, bool group);
+  void stage_piece(const Cursor& cursor, const RowPiece& piece, bool group);
   State reduce_alike(const Cursor& cursor, const Lanes& lanes);
   void emit_gap(const Cursor& cursor);
   void emit_tiles(const Cursor& cursor, const TileLoop& tiles, bool group);
@@ -29,7 +31,6 @@ class RowCode {
 
   Cursor at_tile(const Cursor& cursor, const TileLoop& tiles, const Tile& tile, const TileTaps& taps,
                  Value iv) const;
-  static TileLoop behind(TileLoop tiles, int64_t iterations);
   int64_t slide(const Cursor& cursor, const TileLoop& tiles);
 
   // Code for one tile.
@@ -137,7 +138,7 @@ class RowCode {
   Lowering low_;
   TileLoads loads_;
   const bool backward_;
-  const bool is_staged_;
+  const Staging* const staging_;
   // How the taps of a row are loaded one by one: from vectors that all taps share, or from vectors of their
   // own.
   struct TapPlans {

@@ -5,11 +5,36 @@ namespace pooljit::ir {
 
 // Of all channels.
 void RowCode::stage_row(const Cursor& cursor, bool group) {
-  low_.for_each_group(cursor, {nest_.channels, dim_.output, group ? schedule_.rows_together : 1},
-                      [&](const Cursor& first, int64_t channels) {
-                        low_.for_each_channel(first, channels,
-                                              [&](const Cursor& at) { emit_row(at, group); });
-                      });
+  if (staging_->columns == dim_.output) return stage_piece(cursor, {{}, 0, dim_.output}, group);
+  for (const RowPiece& piece : pieces_of(rules_.row(), staging_->columns)) {
+    Cursor at = cursor;
+    if (piece.count > 1) {
+      const Value iv = b_.begin_loop(b_.iconst(piece.count)).iv;
+      const auto move = [&](Address& address, const View& view, int64_t stride, int64_t columns) {
+        address = plus(address, iv, byte_stride(view, columns * stride));
+      };
+      move(at.input, nest_.input, loads_.column_stride(nest_.input), piece.inputs);
+      if (const auto& beside = low_.beside())
+        move(at.beside, *beside, loads_.column_stride(*beside), piece.inputs);
+      low_.for_each_output(at, [&](Address& address, const View& view) {
+        move(address, view, view.strides.back(), piece.outputs);
+      });
+      low_.add_columns(at, iv, backward_ ? piece.outputs : piece.inputs);
+    }
+    stage_piece(at, piece, group);
+    if (piece.count > 1) b_.end_loop();
+  }
+}
+
+// No loops: the whole row.
+void RowCode::stage_piece(const Cursor& cursor, const RowPiece& piece, bool group) {
+  const Lowering::GroupSize size{nest_.channels, piece.columns, group ? schedule_.rows_together : 1,
+                                 piece.first};
+  low_.for_each_group(cursor, size, [&](const Cursor& first, int64_t channels) {
+    low_.for_each_channel(first, channels, [&](const Cursor& at) {
+      piece.loops.empty() ? emit_row(at, group) : emit_loops(at, piece.loops, group);
+    });
+  });
 }
 
 }  // namespace pooljit::ir

@@ -1,5 +1,7 @@
 #include "ir/schedules/lowering/row_family.h"
 
+#include <algorithm>
+
 #include "ir/schedule_text.h"
 #include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/row_code.h"
@@ -51,9 +53,18 @@ Result<void> check_layer(const Layer& layer, const RowSchedule& schedule) {
   return {};
 }
 
-std::optional<Staging> staging_of(const PoolNest& nest, const RowSchedule& schedule) {
-  if (schedule.scan == RowSchedule::Scan::rolling) return {};  // down the rows of one channel
-  return staged_columns(nest, schedule.rows_together);
+// Not where a schedule rolls down the rows of one channel, nor if rows that are cut have borders from a
+// table.
+std::optional<Staging> staging_of(const Layer& layer, const RowSchedule& schedule) {
+  const NestDim& row = layer.nest().dims.back();
+  if (schedule.scan == RowSchedule::Scan::rolling) return {};
+  std::optional<Staging> staging = staged_columns(layer.nest(), schedule.rows_together);
+  if (!staging || staging->columns == row.output) return staging;
+  const RowRules rules(staging->nest, schedule, layer.isa(), layer.facts(row_lanes));
+  const std::vector<RowPiece> pieces = pieces_of(rules.row(), staging->columns);
+  const bool fit =
+      std::ranges::all_of(pieces, [&](const RowPiece& piece) { return piece.columns <= staging->columns; });
+  return fit && !(rules.borders_from_table() && has_borders(row)) ? staging : std::nullopt;
 }
 
 Result<void> check_row(const Layer& layer, const RowSchedule& schedule, const RowRules& rules) {
@@ -96,7 +107,7 @@ Result<void> suits_rows(const Layer& layer) {
 Result<void> check_rows(const Layer& layer, const Schedule& given) {
   const RowSchedule schedule(given);
   if (auto checked = check_layer(layer, schedule); !checked) return checked;
-  const std::optional<Staging> staging = staging_of(layer.nest(), schedule);
+  const std::optional<Staging> staging = staging_of(layer, schedule);
   const PoolNest& nest = staging ? staging->nest : layer.nest();
   return check_row(layer, schedule, RowRules(nest, schedule, layer.isa(), layer.facts(row_lanes)));
 }
@@ -104,7 +115,7 @@ Result<void> check_rows(const Layer& layer, const Schedule& given) {
 Result<Program> lower_rows(const Layer& layer, const Schedule& given) {
   const RowSchedule schedule(given);
   if (const auto checked = check_layer(layer, schedule); !checked) return tl::unexpected(checked.error());
-  const std::optional<Staging> staging = staging_of(layer.nest(), schedule);
+  const std::optional<Staging> staging = staging_of(layer, schedule);
   const PoolNest& nest = staging ? staging->nest : layer.nest();
   const RowRules rules(nest, schedule, layer.isa(), layer.facts(row_lanes));
   if (const auto checked = check_row(layer, schedule, rules); !checked)

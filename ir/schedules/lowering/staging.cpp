@@ -12,8 +12,9 @@ namespace pooljit::ir {
 namespace {
 
 constexpr int64_t line_bytes = 64;
-constexpr int64_t widest_vector = 64;  // bytes
-constexpr int64_t least_side = 4;      // of what is transposed: fewer rows or columns fill no vectors
+constexpr int64_t widest_vector = 64;   // bytes
+constexpr int64_t least_side = 4;       // of what is transposed: fewer rows or columns fill no vectors
+constexpr int64_t most_columns = 1024;  // of a row, at once
 constexpr int64_t most_columns_bytes = 16 << 10;  // of a group of channels, which the first cache holds
 constexpr int64_t most_pixels_bytes = 64 << 10;   // of a row of pixels: the second cache holds it
 
@@ -64,8 +65,10 @@ std::vector<View> Staging::results() const {
   return indices ? std::vector<View>{output, *indices} : std::vector<View>{output};
 }
 
+int64_t Staging::last_channels() const { return channels + nest.channels % channels; }
+
 int64_t Staging::bytes_of(const View& staged) const {
-  const int64_t lines = by_pixels ? nest.dims.back().output : channels;
+  const int64_t lines = by_pixels ? columns : last_channels();
   return byte_stride(staged, lines * (by_pixels ? staged.strides.back() : staged.channel_stride));
 }
 
@@ -75,7 +78,7 @@ std::optional<Staging> staged_columns(const PoolNest& nest, int64_t rows) {
            view.channel_block == nest.output.channel_block;
   });
   if (!may_stage(nest) || !are_turned || !reads_adjacent_columns(nest)) return {};
-  const int64_t columns = nest.dims.back().output;
+  const int64_t columns = std::min(nest.dims.back().output, most_columns);
   Staging staging = staging_of(nest, [&](View& view) {
     view.batch_stride = 0;
     view.channel_block = 1;
@@ -84,6 +87,7 @@ std::optional<Staging> staged_columns(const PoolNest& nest, int64_t rows) {
     if (rows > 1) view.strides[view.strides.size() - 2] = columns;
     view.channel_stride = line_elements(view.dtype, rows * columns);
   });
+  staging.columns = columns;
   const View& output = staging.nest.output;
   staging.channels = group_of(nest, byte_stride(output, output.channel_stride), most_columns_bytes);
   const int64_t indices = writes_indices(nest) ? staging.bytes_of(*staging.nest.indices) : 0;
@@ -102,9 +106,10 @@ std::optional<Staging> staged_pixels(const PoolNest& nest) {
     view.batch_stride = 0;
     view.channel_stride = 1;
     std::ranges::fill(view.strides, 0);
-    view.strides.back() = line_elements(view.dtype, group);
+    view.strides.back() = line_elements(view.dtype, group + nest.channels % group);
   });
   staging.channels = group;
+  staging.columns = columns;
   staging.by_pixels = true;
   const int64_t indices = writes_indices(nest) ? staging.bytes_of(*staging.nest.indices) : 0;
   if (staging.bytes_of(staging.nest.output) + indices > 2 * most_pixels_bytes) return {};
@@ -115,26 +120,29 @@ std::optional<Staging> staged_pixels(const PoolNest& nest) {
 
 void Lowering::for_each_group(const Cursor& row, const GroupSize& size, const GroupBody& body) {
   if (!staging_) return body(row, size.channels);
-  const int64_t group = staging_->channels, groups = size.channels / group, rest = size.channels % group;
+  const int64_t group = staging_->channels, last = staging_->last_channels();
+  const int64_t groups = (size.channels - last) / group + (last == group);
   const auto do_group = [&](const Cursor& first, int64_t channels) {
-    body(staged(first), channels);
-    store_staged(first, {channels, size.columns, size.rows});
+    body(staged(first, size.first), channels);
+    store_staged(first, {channels, size.columns, size.rows, size.first});
   };
   Cursor at = row;
   Value count = b_.iconst(groups);
   const bool is_one_row = nest_.dims.size() == 1 || nest_.dims[0].output == 1;
-  if (is_one_row && rest == 0) {  // callers cannot split rows
+  if (is_one_row && last == group) {  // callers cannot split rows
     if (channels_task_ < 0) channels_task_ = b_.add_task("c", groups);
     move_blocks(at, b_.param(Param::Role::begin, channels_task_), group);
     count = b_.param(Param::Role::count, channels_task_);
   }
-  move_blocks(at, b_.begin_loop(count).iv, group);
-  do_group(at, group);
-  b_.end_loop();
-  if (rest == 0) return;
+  if (groups > 0) {
+    move_blocks(at, b_.begin_loop(count).iv, group);
+    do_group(at, group);
+    b_.end_loop();
+  }
+  if (last == group) return;
   at = row;
   move_blocks(at, b_.iconst(groups), group);
-  do_group(at, rest);
+  do_group(at, last);
 }
 
 void Lowering::for_each_channel(Cursor first, int64_t channels, const Body& body) {
@@ -143,14 +151,17 @@ void Lowering::for_each_channel(Cursor first, int64_t channels, const Body& body
   b_.end_loop();
 }
 
-// The cursor, with its results at the beginning of the scratch memory.
-Cursor Lowering::staged(Cursor cursor) {
+// The cursor, with its results in scratch memory: those of this column at its beginning.
+Cursor Lowering::staged(Cursor cursor, int64_t column) {
   if (!stage_) {
     stage_ = b_.add_scratch(staging_->bytes_of(nest_.output));
     if (staging_->indices) staged_indices_ = b_.add_scratch(staging_->bytes_of(*nest_.indices));
   }
-  cursor.output = *stage_;
-  if (staging_->indices) cursor.indices = *staged_indices_;
+  const auto column_0 = [&](const Address& stage, const View& view) {
+    return plus(stage, -byte_stride(view, column * view.strides.back()));
+  };
+  cursor.output = column_0(*stage_, nest_.output);
+  if (staging_->indices) cursor.indices = column_0(*staged_indices_, *nest_.indices);
   return cursor;
 }
 
@@ -168,7 +179,8 @@ void Lowering::store_staged(const Cursor& first, const GroupSize& size) {
         return size.rows == 1 ? address : plus(address, byte_stride(of, row * of.strides.rbegin()[1]));
       };
       transpose(b_, {view.dtype, size.channels, size.columns, at_row(from, staged),
-                     byte_stride(staged, staged.channel_stride), at_row(to, view), column, block, channel});
+                     byte_stride(staged, staged.channel_stride), plus(at_row(to, view), size.first * column),
+                     column, block, channel});
     }
   };
   store_view(nest_.output, *stage_, staging_->output, first.operands[0]);

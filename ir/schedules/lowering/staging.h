@@ -15,10 +15,12 @@ struct Staging {
   PoolNest nest;  // with results in scratch memory, which begin anew for each row or rows
   View output;    // where they belong
   std::optional<View> indices;
-  int64_t channels = 0;    // that are staged at once
+  int64_t channels = 0;    // that are staged at once: those of a group
+  int64_t columns = 0;     // the same; as many as a row has, or fewer
   bool by_pixels = false;  // in scratch memory, channels lie together
 
   std::vector<View> results() const;  // output and indices
+  int64_t last_channels() const;      // of the last group: with those that fill none
   // Bytes of the scratch memory of such a view of the nest.
   int64_t bytes_of(const View& staged) const;
 };
