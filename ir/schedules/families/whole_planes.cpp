@@ -41,8 +41,16 @@ bool has_dense_planes(const PoolNest& nest) {
          serves(nest.dims[0]) && serves(nest.dims[1]);
 }
 
+// The planes of a group of channels.
+std::optional<Staging> staged_planes(const PoolNest& nest) {
+  if (nest.dims.size() != 2) return {};
+  const auto staging = staged_columns(nest, nest.dims[0].output);
+  return staging && staging->columns == nest.dims[1].output ? staging : std::nullopt;
+}
+
 Result<void> suits_whole_planes(const Layer& layer) {
-  if (!has_dense_planes(layer.nest()))
+  const std::optional<Staging> staging = staged_planes(layer.nest());
+  if (!has_dense_planes(staging ? staging->nest : layer.nest()))
     return unsupported("schedule.strides",
                        "whole_planes needs two dimensions of ordinary windows, none of them empty, planes "
                        "without gaps, and no indices",
@@ -84,9 +92,12 @@ Result<void> check_whole_planes(const Layer& layer, const Schedule& schedule) {
 Result<Program> lower_whole_planes(const Layer& layer, const Schedule& schedule) {
   if (const auto checked = check_whole_planes(layer, schedule); !checked)
     return tl::unexpected(checked.error());
+  const std::optional<Staging> staging = staged_planes(layer.nest());
+  const PoolNest& nest = staging ? staging->nest : layer.nest();
   Builder builder(print(schedule), layer.isa());
-  const auto reducer = make_reducer(layer.nest(), builder, whole_planes_lanes);
-  PlaneCode(layer.nest(), schedule, PlaneTiles(layer, schedule), builder, **reducer).emit();
+  const auto reducer = make_reducer(nest, builder, whole_planes_lanes);
+  PlaneCode(nest, schedule, PlaneTiles(layer, schedule), builder, **reducer, staging ? &*staging : nullptr)
+      .emit();
   return builder.finish();
 }
 

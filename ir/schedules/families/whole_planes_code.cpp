@@ -8,7 +8,7 @@
 namespace pooljit::ir {
 
 PlaneCode::PlaneCode(const PoolNest& nest, const Schedule& schedule, const PlaneTiles& tiles,
-                     Builder& builder, Reducer& reducer)
+                     Builder& builder, Reducer& reducer, const Staging* staging)
     : nest_(nest),
       schedule_(schedule),
       tiles_(tiles),
@@ -16,7 +16,8 @@ PlaneCode::PlaneCode(const PoolNest& nest, const Schedule& schedule, const Plane
       columns_(nest.dims[1]),
       b_(builder),
       reducer_(reducer),
-      low_(nest, builder, reducer) {
+      low_(nest, builder, reducer, {}, staging),
+      is_staged_(staging != nullptr) {
   for (int64_t row = 0; row < rows_.output; ++row) row_windows_.push_back(rows_.window(row));
   for (int64_t column = 0; column < columns_.output; ++column) windows_.push_back(columns_.window(column));
   most_kept_ = static_cast<size_t>(std::max(1, most_kept(nest, tiles, reducer.facts(), builder.isa())));
@@ -34,24 +35,38 @@ int PlaneCode::most_kept(const PoolNest& nest, const PlaneTiles& tiles, const Re
 }
 
 void PlaneCode::emit() {
+  Cursor cursor = low_.start();
+  int loops = low_.open_batch(cursor);
+  if (is_staged_) {
+    low_.for_each_group(cursor, {nest_.channels, columns_.output, rows_.output},
+                        [&](const Cursor& first, int64_t channels) {
+                          low_.for_each_channel(first, channels, [&](const Cursor& at) { emit_plane(at); });
+                        });
+  } else {
+    loops += low_.open_channels(cursor);
+    emit_plane(cursor);
+  }
+  low_.close(loops);
+  b_.ret();
+}
+
+void PlaneCode::emit_plane(const Cursor& cursor) {
+  plane_ = cursor;
+  kept_.clear();
+  uses_.clear();
+  const std::vector<PlaneTile>& tiles = tiles_.tiles();
   std::vector<TilePlan> plans;
-  for (const PlaneTile& tile : tiles_.tiles()) {
+  for (const PlaneTile& tile : tiles) {
     plans.push_back(plan(tile));
     for (const TapPlan& tap : plans.back())
       for (const LineVector& vector : tap.fresh) count_uses(vector, rows_.kernel);
   }
-  plane_ = low_.start();
-  int loops = low_.open_batch(plane_);
-  loops += low_.open_channels(plane_);
-  const std::vector<PlaneTile>& tiles = tiles_.tiles();
   const size_t behind = std::min(tiles_.stores_behind(), tiles.size());
   std::vector<State> states;
   for (size_t i = 0; i < tiles.size() + behind; ++i) {
     if (i < tiles.size()) states.push_back(reduce(plans[i]));
     if (i >= behind) store(tiles[i - behind], states[i - behind]);
   }
-  low_.close(loops);
-  b_.ret();
 }
 
 void PlaneCode::store(const PlaneTile& tile, const State& state) {

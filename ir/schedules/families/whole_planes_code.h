@@ -13,14 +13,16 @@ namespace pooljit::ir {
 
 class PlaneCode {
  public:
+  // staging: whose nest it is, if results are staged.
   PlaneCode(const PoolNest& nest, const Schedule& schedule, const PlaneTiles& tiles, Builder& builder,
-            Reducer& reducer);
+            Reducer& reducer, const Staging* staging);
   // Vectors that the registers have for line vectors.
   static int most_kept(const PoolNest& nest, const PlaneTiles& tiles, const ReductionFacts& facts, Isa isa);
   // Emits the whole Program.
   void emit();
 
  private:
+  void emit_plane(const Cursor& cursor);
   void store(const PlaneTile& tile, const State& state);
   // For each lane: 0 if its window lacks that tap of its line. Empty if no window does.
   using Outputs = std::vector<PlaneTiles::Output>;
@@ -57,6 +59,7 @@ class PlaneCode {
   Builder& b_;
   Reducer& reducer_;
   Lowering low_;
+  const bool is_staged_;
   Cursor plane_;
   std::vector<Window> row_windows_, windows_;  // by output row, and by column
   struct Kept {

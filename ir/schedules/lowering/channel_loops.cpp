@@ -43,6 +43,17 @@ int Lowering::open_channels(Cursor& cursor) {
   return open_task(cursor, "c", nest_.channels, &Lowering::channel_step, channel_weight());
 }
 
+void Lowering::add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step) {
+  if (!nest_.indices) return;
+  if (begin != 0) cursor.index = add_product(cursor.index, b_.iconst(begin), channel_weight());
+  if (iv != no_value) cursor.index = add_product(cursor.index, iv, times(channel_weight(), step));
+}
+
+void Lowering::add_columns(Cursor& cursor, Value iv, int64_t step) {
+  if (nest_.indices && !rule_.of_window)
+    cursor.index = add_product(cursor.index, iv, rule_.dims.back() * step);
+}
+
 // Channel by channel, a plane's stores would touch every line of an output whose channels are adjacent: each
 // line once for each channel. Row by row, the lines of a row stay in the cache until all channels are done.
 bool Lowering::takes_rows_first(size_t dims, bool does_gaps) const {

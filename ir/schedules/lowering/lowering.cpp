@@ -216,17 +216,6 @@ int Lowering::open_batch(Cursor& cursor) {
   return open_task(cursor, "n", TaskDim::batch_extent, &Lowering::batch_step, index_weight);
 }
 
-void Lowering::add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step) {
-  if (!nest_.indices) return;
-  if (begin != 0) cursor.index = add_product(cursor.index, b_.iconst(begin), channel_weight());
-  if (iv != no_value) cursor.index = add_product(cursor.index, iv, times(channel_weight(), step));
-}
-
-void Lowering::add_columns(Cursor& cursor, Value iv, int64_t step) {
-  if (nest_.indices && !rule_.of_window)
-    cursor.index = add_product(cursor.index, iv, rule_.dims.back() * step);
-}
-
 void Lowering::for_each_row(size_t dims, const RowBody& body, const Body& without) {
   Cursor cursor = start();
   int loops = open_batch(cursor);

@@ -281,7 +281,7 @@ class Lowering {
   // output.
   struct GroupSize {
     int64_t channels, columns, rows = 1;
-    int64_t first = 0;  // column
+    int64_t first = 0;  // column of the part
   };
   using GroupBody = std::function<void(const Cursor& first, int64_t channels)>;
   void for_each_group(const Cursor& part, const GroupSize& size, const GroupBody& body);

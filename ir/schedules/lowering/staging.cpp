@@ -118,31 +118,35 @@ std::optional<Staging> staged_pixels(const PoolNest& nest) {
 
 // --------------------------------------------------------------------------------------- what Lowering does
 
-void Lowering::for_each_group(const Cursor& row, const GroupSize& size, const GroupBody& body) {
-  if (!staging_) return body(row, size.channels);
+void Lowering::for_each_group(const Cursor& part, const GroupSize& size, const GroupBody& body) {
+  if (!staging_) return body(part, size.channels);
   const int64_t group = staging_->channels, last = staging_->last_channels();
-  const int64_t groups = (size.channels - last) / group + (last == group);
+  const int64_t lasts = last != group, groups = (size.channels - last) / group + 1 - lasts;
   const auto do_group = [&](const Cursor& first, int64_t channels) {
     body(staged(first, size.first), channels);
     store_staged(first, {channels, size.columns, size.rows, size.first});
   };
-  Cursor at = row;
-  Value count = b_.iconst(groups);
-  const bool is_one_row = nest_.dims.size() == 1 || nest_.dims[0].output == 1;
-  if (is_one_row && last == group) {  // callers cannot split rows
-    if (channels_task_ < 0) channels_task_ = b_.add_task("c", groups);
-    move_blocks(at, b_.param(Param::Role::begin, channels_task_), group);
-    count = b_.param(Param::Role::count, channels_task_);
+  Value begin = b_.iconst(0), whole = b_.iconst(groups), rest = b_.iconst(lasts);
+  if (part.windows.empty() || nest_.dims[0].output == 1) {  // callers have no rows to split
+    if (channels_task_ < 0) channels_task_ = b_.add_task("c", groups + lasts);
+    begin = b_.param(Param::Role::begin, channels_task_);
+    const Value end = b_.iadd(begin, b_.param(Param::Role::count, channels_task_));
+    whole = b_.imax(b_.iconst(0), b_.isub(b_.imin(end, b_.iconst(groups)), begin));
+    rest = b_.imax(b_.iconst(0), b_.isub(end, b_.iconst(groups)));
   }
   if (groups > 0) {
-    move_blocks(at, b_.begin_loop(count).iv, group);
+    Cursor at = part;
+    move_blocks(at, begin, group);
+    move_blocks(at, b_.begin_loop(whole).iv, group);
     do_group(at, group);
     b_.end_loop();
   }
-  if (last == group) return;
-  at = row;
+  if (lasts == 0) return;
+  Cursor at = part;
   move_blocks(at, b_.iconst(groups), group);
+  b_.begin_loop(rest);
   do_group(at, last);
+  b_.end_loop();
 }
 
 void Lowering::for_each_channel(Cursor first, int64_t channels, const Body& body) {
@@ -173,15 +177,17 @@ void Lowering::store_staged(const Cursor& first, const GroupSize& size) {
     if (staging_->by_pixels)
       return transpose(b_, {view.dtype, size.columns, size.channels, from,
                             byte_stride(staged, staged.strides.back()), to, channel, size.columns, 0});
+    // Rows without a gap between them are one.
+    const auto row_step = [&](const View& of) { return size.rows == 1 ? 0 : of.strides.rbegin()[1]; };
+    const bool is_one = row_step(view) == size.columns * view.strides.back();
+    const int64_t rows = is_one ? 1 : size.rows, columns = size.columns * (is_one ? size.rows : 1);
     const int64_t block = view.channel_block > 1 ? view.channel_block : size.channels;
-    for (int64_t row = 0; row < size.rows; ++row) {
-      const auto at_row = [&](const Address& address, const View& of) {
-        return size.rows == 1 ? address : plus(address, byte_stride(of, row * of.strides.rbegin()[1]));
-      };
-      transpose(b_, {view.dtype, size.channels, size.columns, at_row(from, staged),
-                     byte_stride(staged, staged.channel_stride), plus(at_row(to, view), size.first * column),
-                     column, block, channel});
-    }
+    for (int64_t row = 0; row < rows; ++row)
+      transpose(
+          b_,
+          {view.dtype, size.channels, columns, plus(from, byte_stride(staged, row * row_step(staged))),
+           byte_stride(staged, staged.channel_stride),
+           plus(to, byte_stride(view, row * row_step(view)) + size.first * column), column, block, channel});
   };
   store_view(nest_.output, *stage_, staging_->output, first.operands[0]);
   if (staging_->indices) store_view(*nest_.indices, *staged_indices_, *staging_->indices, first.operands[1]);
