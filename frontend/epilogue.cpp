@@ -90,9 +90,9 @@ Broken check_step(const PoolSpec& spec, const ir::EpilogueStep& step) {
 
 }  // namespace
 
-Broken read_epilogue(const Value& value, std::vector<ir::EpilogueStep>& steps) {
-  const bool is_empty = value.kind == Value::Kind::list && value.integers.empty();
-  if (!is_empty && value.kind != Value::Kind::terms)
+Broken read_epilogue(const ArgumentValue& value, std::vector<ir::EpilogueStep>& steps) {
+  const bool is_empty = value.kind == ArgumentValue::Kind::list && value.integers.empty();
+  if (!is_empty && value.kind != ArgumentValue::Kind::terms)
     return wrong_kind(value, "a list of steps like [relu, clamp(0,6)]");
   steps.clear();
   if (is_empty) return std::nullopt;

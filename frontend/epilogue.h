@@ -11,7 +11,7 @@
 namespace pooljit::frontend {
 
 // Errors: spec.value, spec.epilogue, spec.epilogue_step.
-Broken read_epilogue(const Value& value, std::vector<ir::EpilogueStep>& steps);
+Broken read_epilogue(const ArgumentValue& value, std::vector<ir::EpilogueStep>& steps);
 void print_epilogue(Printer& out, const std::vector<ir::EpilogueStep>& steps);
 
 // The rules of the numbers of steps.

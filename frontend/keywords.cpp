@@ -19,7 +19,7 @@ bool any_dim(const PoolSpec& spec, bool (*holds)(const SpecDim&)) {
 
 template <int64_t SpecDim::*Member>
 struct PerDim {
-  static Broken read(const Value& value, PoolSpec& spec) { return read_dims(value, spec, Member); }
+  static Broken read(const ArgumentValue& value, PoolSpec& spec) { return read_dims(value, spec, Member); }
   static void print(Printer& out, const PoolSpec& spec) { out.per_dim(spec.dims, Member); }
   static bool is_set(const PoolSpec& spec) {
     static const int64_t unset = SpecDim().*Member;
@@ -42,7 +42,7 @@ struct Stride : PerDim<&SpecDim::stride> {
 using Dilation = PerDim<&SpecDim::dilation>;
 
 struct Padding {
-  static Broken read(const Value& value, PoolSpec& spec) { return read_padding(value, spec); }
+  static Broken read(const ArgumentValue& value, PoolSpec& spec) { return read_padding(value, spec); }
   static void print(Printer& out, const PoolSpec& spec) { out.padding(spec.dims); }
   static bool is_set(const PoolSpec& spec) {
     return any_dim(spec, [](const SpecDim& dim) { return dim.pad_begin != 0 || dim.pad_end != 0; });
@@ -54,8 +54,8 @@ struct OutputSize {
   static int64_t SpecDim::*member(const PoolSpec& spec) {
     return is_unpool(spec) ? &SpecDim::unpool_output : &SpecDim::adaptive_output;
   }
-  static Broken read(const Value& value, PoolSpec& spec) {
-    Value sizes = value;
+  static Broken read(const ArgumentValue& value, PoolSpec& spec) {
+    ArgumentValue sizes = value;
     if (!is_unpool(spec) && value.integers.size() == spec.dims.size()) {  // None: as the input
       for (size_t i = 0; i < spec.dims.size(); ++i) {
         if (!(value.nones >> i & 1)) continue;
@@ -112,17 +112,19 @@ template <auto Member>
 struct Choice {
   using T = std::remove_cvref_t<decltype(std::declval<const PoolSpec&>().*Member)>;
   static constexpr std::span<const Choosable<T>> rows = choices<T>;
-  static Broken read(const Value& value, PoolSpec& spec) { return read_choice(value, rows, spec.*Member); }
+  static Broken read(const ArgumentValue& value, PoolSpec& spec) {
+    return read_choice(value, rows, spec.*Member);
+  }
   static void print(Printer& out, const PoolSpec& spec) { out.text(name_of_choice(rows, spec.*Member)); }
   static bool is_set(const PoolSpec& spec) { return spec.*Member != PoolSpec().*Member; }
 };
 
 // --- numbers
 
-Broken read_any(const Value& value, int64_t& result) { return read_integer(value, result); }
-Broken read_any(const Value& value, double& result) { return read_number(value, result); }
+Broken read_any(const ArgumentValue& value, int64_t& result) { return read_integer(value, result); }
+Broken read_any(const ArgumentValue& value, double& result) { return read_number(value, result); }
 template <typename T>
-Broken read_any(const Value& value, std::optional<T>& result) {
+Broken read_any(const ArgumentValue& value, std::optional<T>& result) {
   return read_any(value, result.emplace());
 }
 
@@ -137,7 +139,7 @@ T known(const std::optional<T>& value) {
 
 template <auto Member>
 struct Number {
-  static Broken read(const Value& value, PoolSpec& spec) { return read_any(value, spec.*Member); }
+  static Broken read(const ArgumentValue& value, PoolSpec& spec) { return read_any(value, spec.*Member); }
   static void print(Printer& out, const PoolSpec& spec) { out.number(known(spec.*Member)); }
   static bool is_set(const PoolSpec& spec) { return spec.*Member != PoolSpec().*Member; }
 };
@@ -146,7 +148,7 @@ struct Number {
 
 template <auto Member>
 struct Strides {
-  static Broken read(const Value& value, PoolSpec& spec) {
+  static Broken read(const ArgumentValue& value, PoolSpec& spec) {
     // An empty list would stand for "packed".
     return read_list(value, "a list with one number for each of N, C and spatial", spec.*Member);
   }
@@ -155,7 +157,7 @@ struct Strides {
 };
 
 struct OutputDType {
-  static Broken read(const Value& value, PoolSpec& spec) {
+  static Broken read(const ArgumentValue& value, PoolSpec& spec) {
     const auto type = find_tensor_type(value.text);
     if (!type || type->quantized) return wrong_kind(value, "a dtype that is not quantized");
     spec.output_dtype = type->dtype;
@@ -166,7 +168,7 @@ struct OutputDType {
 };
 
 struct OutputLayout {
-  static Broken read(const Value& value, PoolSpec& spec) {
+  static Broken read(const ArgumentValue& value, PoolSpec& spec) {
     spec.output_layout = find_layout(value.text, spec.dims.size());
     if (spec.output_layout) return std::nullopt;
     return wrong_kind(value, "a layout like nchw, nhwc or nchw16c");
@@ -176,7 +178,9 @@ struct OutputLayout {
 };
 
 struct Epilogue {
-  static Broken read(const Value& value, PoolSpec& spec) { return read_epilogue(value, spec.epilogue); }
+  static Broken read(const ArgumentValue& value, PoolSpec& spec) {
+    return read_epilogue(value, spec.epilogue);
+  }
   static void print(Printer& out, const PoolSpec& spec) { print_epilogue(out, spec.epilogue); }
   static bool is_set(const PoolSpec& spec) { return !spec.epilogue.empty(); }
 };

@@ -24,7 +24,7 @@ struct Keyword {
   Key key;
   std::string_view name;
   bool none_is_default;
-  Broken (*read)(const Value&, PoolSpec&);
+  Broken (*read)(const ArgumentValue&, PoolSpec&);
   bool (*is_set)(const PoolSpec&);  // differs from its default, so that it is printed
   void (*print)(Printer&, const PoolSpec&);
 };

@@ -44,7 +44,7 @@ class Parser {
     return std::move(error_);
   }
 
-  bool parse(Terms& terms) {
+  bool parse(ListTerms& terms) {
     const char close = accept('[') ? ']' : ')';
     return (close == ']' || expect('(')) && read_terms(terms, close);
   }
@@ -125,7 +125,7 @@ class Parser {
     return read_value(argument.value);
   }
 
-  bool read_value(Value& value) {
+  bool read_value(ArgumentValue& value) {
     skip_blanks();
     const size_t begin = next_;
     value.at = origin_ + begin + 1;
@@ -143,9 +143,9 @@ class Parser {
     } else if (next_ == text_.size() || !(is_digit(text_[next_]) || text_[next_] == '-')) {
       return fail("a value expected, but got");
     } else if (accept_decimal(value.decimal)) {
-      value.kind = Value::Kind::decimal;
+      value.kind = ArgumentValue::Kind::decimal;
     } else {
-      value.kind = Value::Kind::integer;
+      value.kind = ArgumentValue::Kind::integer;
       if (!read_integer(value.integers)) return false;
     }
     value.text = text_.substr(begin, next_ - begin);
@@ -165,7 +165,7 @@ class Parser {
   }
 
   // The rest of a string, after its opening quote.
-  bool read_string(Value& value, char quote) {
+  bool read_string(ArgumentValue& value, char quote) {
     Word word;
     if (!read_word(word, "a word")) return false;
     value.text = word.text;
@@ -173,14 +173,14 @@ class Parser {
   }
 
   // The rest of a list of integers or None, or of terms, after its opening bracket.
-  bool read_items(Value& value, char close) {
+  bool read_items(ArgumentValue& value, char close) {
     skip_blanks();
     if (letter_follows() && !text_.substr(next_).starts_with("None")) {
-      value.kind = Value::Kind::terms;
-      Terms terms;
+      value.kind = ArgumentValue::Kind::terms;
+      ListTerms terms;
       return read_terms(terms, close);
     }
-    value.kind = Value::Kind::list;
+    value.kind = ArgumentValue::Kind::list;
     while (!accept(close)) {
       skip_blanks();
       if (text_.substr(next_).starts_with("None")) {
@@ -197,7 +197,7 @@ class Parser {
   }
 
   // The rest of a list of terms, after its opening bracket.
-  bool read_terms(Terms& terms, char close) {
+  bool read_terms(ListTerms& terms, char close) {
     while (!accept(close)) {
       ListTerm term;
       if (!read_word(term.name, "a word")) return false;
@@ -358,8 +358,8 @@ std::optional<ir::Error> parse_pools(std::string_view text, ParsedCall& call,
   return Parser(text).parse(call, members);
 }
 
-Terms terms_of(const Value& value) {
-  Terms terms;
+ListTerms terms_of(const ArgumentValue& value) {
+  ListTerms terms;
   const bool is_parsed = Parser(value.text, Forms::call, value.at - 1).parse(terms);
   POOLJIT_CHECK(is_parsed, value.text);
   return terms;

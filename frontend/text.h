@@ -54,7 +54,7 @@ inline bool drop_prefix(Word& word, std::string_view prefix) {
 
 using Integers = FixedList<int64_t, 16>;
 
-struct Value {
+struct ArgumentValue {
   enum class Kind { integer, decimal, list, word, terms };
   Kind kind = Kind::word;
   Integers integers;   // integer: one
@@ -74,11 +74,11 @@ struct ListTerm {
   Word name;
   FixedList<Argument, 4> arguments;
 };
-using Terms = FixedList<ListTerm, 8>;
+using ListTerms = FixedList<ListTerm, 8>;
 
 struct Argument {
   Word keyword;  // empty if positional
-  Value value;
+  ArgumentValue value;
 };
 
 inline constexpr size_t most_arguments = 32;  // of one call: dialects have fewer keywords
@@ -102,7 +102,7 @@ std::optional<ir::Error> parse_pools(std::string_view text, ParsedCall& call,
                                      std::vector<ParsedCall>& members);
 
 // The terms of a parsed value of kind terms.
-Terms terms_of(const Value& value);
+ListTerms terms_of(const ArgumentValue& value);
 
 // The candidate that `word` is most likely a misspelling of; empty if none is near.
 std::string_view nearest(std::string_view word, const std::string_view* begin, const std::string_view* end);

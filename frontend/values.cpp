@@ -11,7 +11,7 @@ namespace pooljit::frontend {
 
 namespace {
 
-Broken wrong_count(const Value& value, const PoolSpec& spec) {
+Broken wrong_count(const ArgumentValue& value, const PoolSpec& spec) {
   return broken(Rule::count, fmt::format("got {} numbers for {} spatial dims in {}", value.integers.size(),
                                          spec.dims.size(), quote(value.text, value.at)))
       .value();
@@ -19,13 +19,13 @@ Broken wrong_count(const Value& value, const PoolSpec& spec) {
 
 }  // namespace
 
-Broken wrong_kind(const Value& value, std::string_view wanted) {
+Broken wrong_kind(const ArgumentValue& value, std::string_view wanted) {
   return broken(Rule::value, fmt::format("got {}", quote(value.text, value.at)),
                 fmt::format("{} expected", wanted))
       .value();
 }
 
-Broken wrong_choice(const Value& value, std::span<const std::string_view> names) {
+Broken wrong_choice(const ArgumentValue& value, std::span<const std::string_view> names) {
   std::string list;
   for (size_t i = 0; i < names.size(); ++i) {
     if (i > 0) list += i + 1 == names.size() ? " or " : ", ";
@@ -34,18 +34,18 @@ Broken wrong_choice(const Value& value, std::span<const std::string_view> names)
   return wrong_kind(value, list);
 }
 
-Broken read_dims(const Value& value, PoolSpec& spec, int64_t SpecDim::*member) {
-  const bool is_list = value.kind == Value::Kind::list;
-  if ((!is_list && value.kind != Value::Kind::integer) || value.nones != 0)
+Broken read_dims(const ArgumentValue& value, PoolSpec& spec, int64_t SpecDim::*member) {
+  const bool is_list = value.kind == ArgumentValue::Kind::list;
+  if ((!is_list && value.kind != ArgumentValue::Kind::integer) || value.nones != 0)
     return wrong_kind(value, "an integer, or a list with one per dim,");
   if (is_list && value.integers.size() != spec.dims.size()) return wrong_count(value, spec);
   for (size_t i = 0; i < spec.dims.size(); ++i) spec.dims[i].*member = value.integers[is_list ? i : 0];
   return std::nullopt;
 }
 
-Broken read_padding(const Value& value, PoolSpec& spec) {
+Broken read_padding(const ArgumentValue& value, PoolSpec& spec) {
   const size_t rank = spec.dims.size();
-  if (value.kind != Value::Kind::list || value.integers.size() != 2 * rank) {
+  if (value.kind != ArgumentValue::Kind::list || value.integers.size() != 2 * rank) {
     if (auto error = read_dims(value, spec, &SpecDim::pad_begin)) return error;
     return read_dims(value, spec, &SpecDim::pad_end);
   }
@@ -56,26 +56,26 @@ Broken read_padding(const Value& value, PoolSpec& spec) {
   return std::nullopt;
 }
 
-Broken read_integer(const Value& value, int64_t& result) {
-  if (value.kind != Value::Kind::integer) return wrong_kind(value, "an integer");
+Broken read_integer(const ArgumentValue& value, int64_t& result) {
+  if (value.kind != ArgumentValue::Kind::integer) return wrong_kind(value, "an integer");
   result = value.integers[0];
   return std::nullopt;
 }
 
-Broken read_number(const Value& value, double& result) {
-  if (value.kind == Value::Kind::integer)
+Broken read_number(const ArgumentValue& value, double& result) {
+  if (value.kind == ArgumentValue::Kind::integer)
     result = static_cast<double>(value.integers[0]);
-  else if (value.kind == Value::Kind::decimal)
+  else if (value.kind == ArgumentValue::Kind::decimal)
     result = value.decimal;
-  else if (value.kind == Value::Kind::word && value.text == "inf")
+  else if (value.kind == ArgumentValue::Kind::word && value.text == "inf")
     result = std::numeric_limits<double>::infinity();
   else
     return wrong_kind(value, "a number");
   return std::nullopt;
 }
 
-Broken read_list(const Value& value, std::string_view wanted, std::vector<int64_t>& result) {
-  if (value.kind != Value::Kind::list || value.integers.empty() || value.nones != 0)
+Broken read_list(const ArgumentValue& value, std::string_view wanted, std::vector<int64_t>& result) {
+  if (value.kind != ArgumentValue::Kind::list || value.integers.empty() || value.nones != 0)
     return wrong_kind(value, wanted);
   result.assign(value.integers.begin(), value.integers.end());
   return std::nullopt;

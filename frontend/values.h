@@ -15,20 +15,20 @@ namespace pooljit::frontend {
 
 using Broken = std::optional<ir::Error>;
 
-Broken wrong_kind(const Value& value, std::string_view wanted);
-Broken wrong_choice(const Value& value, std::span<const std::string_view> names);
+Broken wrong_kind(const ArgumentValue& value, std::string_view wanted);
+Broken wrong_choice(const ArgumentValue& value, std::span<const std::string_view> names);
 
 // One number for all dims, or one per dim.
-Broken read_dims(const Value& value, PoolSpec& spec, int64_t SpecDim::*member);
+Broken read_dims(const ArgumentValue& value, PoolSpec& spec, int64_t SpecDim::*member);
 
 // As read_dims, for both ends; or the begins of all dims and then their ends.
-Broken read_padding(const Value& value, PoolSpec& spec);
+Broken read_padding(const ArgumentValue& value, PoolSpec& spec);
 
-Broken read_integer(const Value& value, int64_t& result);
-Broken read_number(const Value& value, double& result);
+Broken read_integer(const ArgumentValue& value, int64_t& result);
+Broken read_number(const ArgumentValue& value, double& result);
 
 // A list with at least one number.
-Broken read_list(const Value& value, std::string_view wanted, std::vector<int64_t>& result);
+Broken read_list(const ArgumentValue& value, std::string_view wanted, std::vector<int64_t>& result);
 
 template <typename T>
 struct Choosable {
@@ -38,7 +38,7 @@ struct Choosable {
 
 // One of a few words. Of rows with the same value the first is its name.
 template <typename T>
-Broken read_choice(const Value& value, std::span<const Choosable<T>> rows, T& result) {
+Broken read_choice(const ArgumentValue& value, std::span<const Choosable<T>> rows, T& result) {
   std::vector<std::string_view> names;
   for (auto row = rows.begin(); row != rows.end(); ++row) {
     if (row->name == value.text) {

@@ -90,7 +90,9 @@ Broken bind_arguments(const ParsedCall& call, const Parameters& parameters, Bind
   return std::nullopt;
 }
 
-bool is_none(const Value& value) { return value.kind == Value::Kind::word && value.text == "None"; }
+bool is_none(const ArgumentValue& value) {
+  return value.kind == ArgumentValue::Kind::word && value.text == "None";
+}
 
 Broken read_dtype(const Word& word, PoolSpec& spec) {
   const auto type = find_tensor_type(word.text);

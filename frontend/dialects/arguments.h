@@ -26,7 +26,7 @@ struct Binding {
 };
 Broken bind_arguments(const ParsedCall& call, const Parameters& parameters, Binding& binding);
 
-bool is_none(const Value& value);
+bool is_none(const ArgumentValue& value);
 
 // --- the tensor
 

@@ -75,7 +75,7 @@ Broken broke(const Word& word, std::string_view hint = "") {
 
 template <typename T>
 Broken choose(const Word& word, std::span<const Choosable<T>> rows, T& result) {
-  Value value;
+  ArgumentValue value;
   value.text = word.text;
   value.at = word.at;
   return read_choice<T>(value, rows, result);

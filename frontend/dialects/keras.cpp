@@ -44,11 +44,11 @@ constexpr Choosable<bool> flags[] = {{"True", true}, {"False", false}};
 
 // A word in capitals or small letters.
 template <typename T>
-Broken read_any_case(const Value& value, std::span<const Choosable<T>> rows, T& result) {
+Broken read_any_case(const ArgumentValue& value, std::span<const Choosable<T>> rows, T& result) {
   std::string small(value.text);
   for (char& letter : small)
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  Value lowered = value;
+  ArgumentValue lowered = value;
   lowered.text = small;
   return read_choice<T>(lowered, rows, result) ? read_choice<T>(value, rows, result) : std::nullopt;
 }
@@ -77,7 +77,7 @@ struct Arguments {
   DimOrder order = DimOrder::channels_last;
   bool has_strides = false;
 
-  Broken read(Row row, const Value& value, PoolSpec& spec) {
+  Broken read(Row row, const ArgumentValue& value, PoolSpec& spec) {
     bool keeps_dims = false;
     switch (row) {
       case pool_size:

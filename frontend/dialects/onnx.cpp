@@ -35,8 +35,8 @@ struct Node {
   bool has_kernel = false;
 };
 
-Broken read_flag(const Value& value, int64_t& flag) {
-  if (value.kind != Value::Kind::integer || value.integers[0] < 0 || value.integers[0] > 1)
+Broken read_flag(const ArgumentValue& value, int64_t& flag) {
+  if (value.kind != ArgumentValue::Kind::integer || value.integers[0] < 0 || value.integers[0] > 1)
     return wrong_kind(value, "0 or 1");
   flag = value.integers[0];
   return std::nullopt;
@@ -48,7 +48,7 @@ constexpr Choosable<AutoPad> auto_pads[] = {{"NOTSET", AutoPad::notset},
                                             {"SAME_LOWER", AutoPad::lower},
                                             {"VALID", AutoPad::valid}};
 
-Broken read_output_shape(const Value& value, Node& node) {
+Broken read_output_shape(const ArgumentValue& value, Node& node) {
   std::vector<int64_t> shape;
   if (auto error = read_list(value, "a list with N, C and the spatial extents", shape)) return error;
   const size_t rank = node.spec.dims.size();
@@ -59,7 +59,7 @@ Broken read_output_shape(const Value& value, Node& node) {
 
 struct Attribute {
   std::string_view name;
-  Broken (*read)(const Value&, Node&);
+  Broken (*read)(const ArgumentValue&, Node&);
 };
 enum Row : uint8_t {
   kernel_shape,
@@ -84,28 +84,30 @@ enum Row : uint8_t {
 };
 constexpr Attribute attributes[row_count] = {
     {"kernel_shape",
-     [](const Value& v, Node& n) {
+     [](const ArgumentValue& v, Node& n) {
        n.has_kernel = true;
        return read_dims(v, n.spec, &SpecDim::kernel);
      }},
-    {"strides", [](const Value& v, Node& n) { return read_dims(v, n.spec, &SpecDim::stride); }},
-    {"pads", [](const Value& v, Node& n) { return read_padding(v, n.spec); }},
-    {"dilations", [](const Value& v, Node& n) { return read_dims(v, n.spec, &SpecDim::dilation); }},
-    {"auto_pad", [](const Value& v, Node& n) { return read_choice<AutoPad>(v, auto_pads, n.auto_pad); }},
-    {"ceil_mode", [](const Value& v, Node& n) { return read_flag(v, n.ceil_mode); }},
-    {"storage_order", [](const Value& v, Node& n) { return read_flag(v, n.spec.storage_order); }},
-    {"count_include_pad", [](const Value& v, Node& n) { return read_flag(v, n.count_include_pad); }},
-    {"p", [](const Value& v, Node& n) { return read_number(v, n.spec.norm_type); }},
-    {"return_indices", [](const Value& v, Node& n) { return read_flag(v, n.return_indices); }},
+    {"strides", [](const ArgumentValue& v, Node& n) { return read_dims(v, n.spec, &SpecDim::stride); }},
+    {"pads", [](const ArgumentValue& v, Node& n) { return read_padding(v, n.spec); }},
+    {"dilations", [](const ArgumentValue& v, Node& n) { return read_dims(v, n.spec, &SpecDim::dilation); }},
+    {"auto_pad",
+     [](const ArgumentValue& v, Node& n) { return read_choice<AutoPad>(v, auto_pads, n.auto_pad); }},
+    {"ceil_mode", [](const ArgumentValue& v, Node& n) { return read_flag(v, n.ceil_mode); }},
+    {"storage_order", [](const ArgumentValue& v, Node& n) { return read_flag(v, n.spec.storage_order); }},
+    {"count_include_pad", [](const ArgumentValue& v, Node& n) { return read_flag(v, n.count_include_pad); }},
+    {"p", [](const ArgumentValue& v, Node& n) { return read_number(v, n.spec.norm_type); }},
+    {"return_indices", [](const ArgumentValue& v, Node& n) { return read_flag(v, n.return_indices); }},
     {"output_shape", read_output_shape},
-    {"x_scale", [](const Value& v, Node& n) { return read_number(v, n.spec.scale); }},
-    {"x_zero_point", [](const Value& v, Node& n) { return read_integer(v, n.spec.zero_point); }},
-    {"y_scale", [](const Value& v, Node& n) { return read_number(v, n.spec.output_scale.emplace()); }},
+    {"x_scale", [](const ArgumentValue& v, Node& n) { return read_number(v, n.spec.scale); }},
+    {"x_zero_point", [](const ArgumentValue& v, Node& n) { return read_integer(v, n.spec.zero_point); }},
+    {"y_scale",
+     [](const ArgumentValue& v, Node& n) { return read_number(v, n.spec.output_scale.emplace()); }},
     {"y_zero_point",
-     [](const Value& v, Node& n) { return read_integer(v, n.spec.output_zero_point.emplace()); }},
-    {"channels_last", [](const Value& v, Node& n) { return read_flag(v, n.channels_last); }},
-    {"opset", [](const Value& v, Node& n) { return read_integer(v, n.opset); }},
-    {"ceil", [](const Value& v, Node& n) { return read_choice<CeilRule>(v, ceil_rules, n.ceil); }},
+     [](const ArgumentValue& v, Node& n) { return read_integer(v, n.spec.output_zero_point.emplace()); }},
+    {"channels_last", [](const ArgumentValue& v, Node& n) { return read_flag(v, n.channels_last); }},
+    {"opset", [](const ArgumentValue& v, Node& n) { return read_integer(v, n.opset); }},
+    {"ceil", [](const ArgumentValue& v, Node& n) { return read_choice<CeilRule>(v, ceil_rules, n.ceil); }},
 };
 constexpr auto attribute_names = [] {
   std::array<std::string_view, row_count> names;

@@ -29,7 +29,7 @@ Broken read_own(const ParsedCall& call, PoolSpec& spec, bool& is_chain) {
   Binding binding;
   if (auto error = bind_arguments(call, {own_names, all_own, {}}, binding)) return error;
   for (size_t i = 0; i < binding.rows.size(); ++i) {
-    const Value& value = call.arguments[i].value;
+    const ArgumentValue& value = call.arguments[i].value;
     const uint8_t row = binding.rows[i];
     Broken error;
     if (row == concat)

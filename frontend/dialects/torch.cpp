@@ -53,18 +53,18 @@ constexpr std::string_view module_prefixes[] = {"torch.nn.", "nn."};
 
 // What torch reads lists as: one number is for all dims, an empty stride is none, and the output_size of an
 // unpool may be the whole shape.
-void read_as_torch(Value& value, std::string_view keyword, size_t dims) {
-  if (value.kind != Value::Kind::list || keyword == "strides") return;
-  if (value.integers.size() == 1 && value.nones == 0) value.kind = Value::Kind::integer;
+void read_as_torch(ArgumentValue& value, std::string_view keyword, size_t dims) {
+  if (value.kind != ArgumentValue::Kind::list || keyword == "strides") return;
+  if (value.integers.size() == 1 && value.nones == 0) value.kind = ArgumentValue::Kind::integer;
   if (value.integers.empty() && (keyword.empty() || keyword == "stride")) {
-    value.kind = Value::Kind::word;
+    value.kind = ArgumentValue::Kind::word;
     value.text = "None";
   }
   if (keyword != "output_size" || value.nones != 0 || value.integers.size() != dims || dims < 2) return;
   Integers spatial;
   for (size_t i = 2; i < dims; ++i) spatial.push_back(value.integers[i]);
   value.integers = spatial;
-  if (spatial.size() == 1) value.kind = Value::Kind::integer;
+  if (spatial.size() == 1) value.kind = ArgumentValue::Kind::integer;
 }
 
 Broken check_padding(const PoolSpec& spec) {

@@ -54,7 +54,7 @@ Broken read_arguments(const ParsedCall& call, const Operator& op, PoolSpec& spec
     return error;
   for (size_t i = 0; i < binding.rows.size(); ++i) {
     const Keyword& keyword = keywords()[binding.rows[i]];
-    const Value& value = call.arguments[i].value;
+    const ArgumentValue& value = call.arguments[i].value;
     if (keyword.none_is_default && is_none(value)) continue;
     if (auto error = keyword.read(value, spec)) return error;
     given |= KeySet{1} << binding.rows[i];

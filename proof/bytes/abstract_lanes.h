@@ -9,15 +9,16 @@
 namespace pooljit::jit {
 
 struct LaneResult {
-  Lanes lanes = 0;       // of the register that is written, those that depend on data
+  DataLanes lanes = 0;   // of the register that is written, those that depend on data
   bool touches = false;  // it does more with data than to leave it in its lane
 };
 
 // nullopt: the instruction is none of those that are known lane by lane.
 std::optional<LaneResult> result_lanes(const Instruction& i, const AbstractOperands& operands,
-                                       const State& state);
+                                       const AbstractState& state);
 
 // The lanes that a move of a vector, or of its lowest lanes, stores. nullopt: it is no such move.
-std::optional<Lanes> stored_lanes(const Instruction& i, const AbstractOperands& operands, const State& state);
+std::optional<DataLanes> stored_lanes(const Instruction& i, const AbstractOperands& operands,
+                                      const AbstractState& state);
 
 }  // namespace pooljit::jit

@@ -7,12 +7,12 @@
 namespace pooljit::jit {
 namespace {
 
-AbstractWord word_of(ZydisRegister reg, const State& state) {
+AbstractWord word_of(ZydisRegister reg, const AbstractState& state) {
   const RegisterName name = name_of(reg);
   return name.kind == RegisterKind::word ? state.words[name.number] : AbstractWord::exact(0);
 }
 
-void set_word(const RegisterName& name, const AbstractWord& word, State& state) {
+void set_word(const RegisterName& name, const AbstractWord& word, AbstractState& state) {
   AbstractWord& to = state.words[name.number];
   if (name.bits == 64)
     to = word;
@@ -46,7 +46,7 @@ uint8_t bytes_within(int64_t slot, int64_t offset, int64_t bytes) {
 
 }  // namespace
 
-AbstractWord address(const ZydisDecodedOperand& operand, const State& state) {
+AbstractWord address(const ZydisDecodedOperand& operand, const AbstractState& state) {
   if (operand.mem.base == ZYDIS_REGISTER_RIP) return AbstractWord::number();
   const AbstractWord base = word_of(operand.mem.base, state), index = word_of(operand.mem.index, state);
   const AbstractWord offset =
@@ -64,7 +64,7 @@ bool AbstractOperands::is_output(size_t base) const {
   return to == ir::Param::Role::output || to == ir::Param::Role::indices || to == ir::Param::Role::scratch;
 }
 
-bool AbstractOperands::depends_on_data(const ZydisDecodedOperand& operand, const State& state) const {
+bool AbstractOperands::depends_on_data(const ZydisDecodedOperand& operand, const AbstractState& state) const {
   if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY)
     return is_memory(operand) ? loaded(operand, state).is_data : address(operand, state).is_data;
   if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) return false;
@@ -77,21 +77,21 @@ bool AbstractOperands::depends_on_data(const ZydisDecodedOperand& operand, const
     case RegisterKind::vector:
       return (state.vectors[name.number] & lanes_of(name.bits)) != 0;
     case RegisterKind::mask:
-      return state.masks[name.number] < State::mask_bits;
+      return state.masks[name.number] < AbstractState::mask_bits;
     default:
       return false;
   }
 }
 
 bool AbstractOperands::guards_by_data(const ZydisDecodedOperand& operand, int lanes,
-                                      const State& state) const {
+                                      const AbstractState& state) const {
   const RegisterName name = name_of(operand.reg.value);
   return depends_on_data(operand, state) &&
          (name.kind != RegisterKind::mask || state.masks[name.number] < lanes);
 }
 
 // What a word of memory holds.
-AbstractWord AbstractOperands::loaded(const ZydisDecodedOperand& operand, const State& state) const {
+AbstractWord AbstractOperands::loaded(const ZydisDecodedOperand& operand, const AbstractState& state) const {
   if (is_constant_pool(operand)) return AbstractWord::number();
   const AbstractWord at = address(operand, state);
   const size_t base = at.base();
@@ -106,7 +106,7 @@ AbstractWord AbstractOperands::loaded(const ZydisDecodedOperand& operand, const 
   return AbstractWord::data();
 }
 
-AbstractWord from_stack(size_t base, int64_t offset, int64_t bytes, const State& state) {
+AbstractWord from_stack(size_t base, int64_t offset, int64_t bytes, const AbstractState& state) {
   const int64_t first = (offset >> 3) * 8;
   AbstractWord word = AbstractWord::number();
   for (int64_t at = first; at < offset + bytes; at += 8) {
@@ -121,7 +121,7 @@ AbstractWord from_stack(size_t base, int64_t offset, int64_t bytes, const State&
   return word;
 }
 
-void to_stack(size_t base, int64_t offset, int64_t bytes, const AbstractWord& word, State& state) {
+void to_stack(size_t base, int64_t offset, int64_t bytes, const AbstractWord& word, AbstractState& state) {
   const int64_t first = (offset >> 3) * 8;
   for (int64_t at = first; at < offset + bytes; at += 8) {
     const uint8_t written = bytes_within(at, offset, bytes);
@@ -137,7 +137,7 @@ void to_stack(size_t base, int64_t offset, int64_t bytes, const AbstractWord& wo
   }
 }
 
-void to_stack(size_t base, int64_t offset, int64_t bits, Lanes lanes, State& state) {
+void to_stack(size_t base, int64_t offset, int64_t bits, DataLanes lanes, AbstractState& state) {
   const auto is_data = [&](int64_t lane) { return ((lanes >> lane) & 1) != 0; };
   // What lies in a vector of several words may be a pointer; what is only a number is so by itself.
   const AbstractWord known = bits == 64 ? AbstractWord::number() : AbstractWord::mixed();
@@ -149,7 +149,7 @@ void to_stack(size_t base, int64_t offset, int64_t bits, Lanes lanes, State& sta
   }
 }
 
-bool set(const ZydisDecodedOperand& operand, const AbstractWord& word, State& state) {
+bool set(const ZydisDecodedOperand& operand, const AbstractWord& word, AbstractState& state) {
   if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
     const AbstractWord at = address(operand, state);
     if (is_stack(at.base())) to_stack(at.base(), at.offset, operand.size / 8, word, state);
@@ -162,10 +162,10 @@ bool set(const ZydisDecodedOperand& operand, const AbstractWord& word, State& st
       set_word(name, word, state);
       break;
     case RegisterKind::vector:
-      state.vectors[name.number] = word.is_data ? lanes_of(name.bits) : Lanes{0};
+      state.vectors[name.number] = word.is_data ? lanes_of(name.bits) : DataLanes{0};
       break;
     case RegisterKind::mask:
-      state.masks[name.number] = word.is_data ? 0 : State::mask_bits;
+      state.masks[name.number] = word.is_data ? 0 : AbstractState::mask_bits;
       break;
     case RegisterKind::other:
       return false;
@@ -176,7 +176,7 @@ bool set(const ZydisDecodedOperand& operand, const AbstractWord& word, State& st
   return true;
 }
 
-void set_flags(const Instruction& i, const AbstractWord& word, State& state) {
+void set_flags(const Instruction& i, const AbstractWord& word, AbstractState& state) {
   if (!i.info.cpu_flags) return;
   const ZydisAccessedFlags& accessed = *i.info.cpu_flags;
   state.flags &= ~(accessed.modified | accessed.set_0 | accessed.set_1);
@@ -184,11 +184,11 @@ void set_flags(const Instruction& i, const AbstractWord& word, State& state) {
   state.flags |= accessed.undefined;
 }
 
-bool asks_for_flags(const Instruction& i, const State& state) {
+bool asks_for_flags(const Instruction& i, const AbstractState& state) {
   return i.info.cpu_flags && (i.info.cpu_flags->tested & state.flags) != 0;
 }
 
-AbstractWord AbstractOperands::source(const ZydisDecodedOperand& operand, const State& state) const {
+AbstractWord AbstractOperands::source(const ZydisDecodedOperand& operand, const AbstractState& state) const {
   switch (operand.type) {
     case ZYDIS_OPERAND_TYPE_IMMEDIATE:
       return AbstractWord::exact(operand.imm.value.s);
@@ -204,21 +204,21 @@ AbstractWord AbstractOperands::source(const ZydisDecodedOperand& operand, const 
   }
 }
 
-Lanes AbstractOperands::data_lanes(const ZydisDecodedOperand& operand, const State& state) const {
+DataLanes AbstractOperands::data_lanes(const ZydisDecodedOperand& operand, const AbstractState& state) const {
   const RegisterName name =
       operand.type == ZYDIS_OPERAND_TYPE_REGISTER ? name_of(operand.reg.value) : RegisterName{};
   if (name.kind == RegisterKind::vector) return state.vectors[name.number] & lanes_of(name.bits);
   if (is_memory(operand)) {
     const AbstractWord at = address(operand, state);
     if (!is_constant_pool(operand) && is_stack(at.base()) && at.is_exact) {
-      Lanes lanes = 0;
+      DataLanes lanes = 0;
       for (int64_t lane = 0; lane < operand.size / 32; ++lane)
         if (from_stack(at.base(), at.offset + lane * 4, 4, state).is_data)
-          lanes |= static_cast<Lanes>(1U << lane);
+          lanes |= static_cast<DataLanes>(1U << lane);
       return lanes;
     }
   }
-  return depends_on_data(operand, state) ? lanes_of(512) : Lanes{0};
+  return depends_on_data(operand, state) ? lanes_of(512) : DataLanes{0};
 }
 
 }  // namespace pooljit::jit

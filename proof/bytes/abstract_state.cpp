@@ -49,7 +49,7 @@ AbstractWord either(const AbstractWord& a, const AbstractWord& b) {
   }
   if (a.has_left(word_bits) || b.has_left(word_bits)) {
     const auto clean = [](const AbstractWord& word) {
-      return word.has_left(word_bits) ? word.clean_bits : State::mask_bits;
+      return word.has_left(word_bits) ? word.clean_bits : AbstractState::mask_bits;
     };
     AbstractWord word = AbstractWord::left();
     word.clean_bits = std::min(clean(a), clean(b));
@@ -62,8 +62,8 @@ AbstractWord either(const AbstractWord& a, const AbstractWord& b) {
   return word;
 }
 
-bool State::join(const State& other) {
-  const State before = *this;
+bool AbstractState::join(const AbstractState& other) {
+  const AbstractState before = *this;
   for (size_t i = 0; i < words.size(); ++i) words[i] = either(words[i], other.words[i]);
   for (size_t i = 0; i < vectors.size(); ++i) vectors[i] |= other.vectors[i];
   for (size_t i = 0; i < masks.size(); ++i) masks[i] = std::min(masks[i], other.masks[i]);

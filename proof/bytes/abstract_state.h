@@ -77,19 +77,19 @@ struct Slot {
 };
 
 // Bit i: lane i of a vector, of 32 bits each, depends on data.
-using Lanes = uint16_t;
+using DataLanes = uint16_t;
 // All lanes of so many bits.
-constexpr Lanes lanes_of(int bits) { return static_cast<Lanes>((1U << (bits / 32)) - 1); }
+constexpr DataLanes lanes_of(int bits) { return static_cast<DataLanes>((1U << (bits / 32)) - 1); }
 
-struct State {
+struct AbstractState {
   std::array<AbstractWord, 16> words{};        // general registers
-  std::array<Lanes, 32> vectors{};             // xmm, ymm and zmm registers
+  std::array<DataLanes, 32> vectors{};         // xmm, ymm and zmm registers
   std::array<uint8_t, 8> masks = all_clean();  // k0 to k7: so many of the lowest bits do not depend on data
   // Bits of ZydisCPUFlags: those that depend on data or on what was left in registers, or that nobody set.
   uint32_t flags = ~uint32_t{0};
   bool is_fenced = true;  // nothing was stored past the caches since the last fence
   std::map<std::pair<size_t, int64_t>, Slot> stack;  // by base and offset
-  bool operator==(const State&) const = default;
+  bool operator==(const AbstractState&) const = default;
 
   static constexpr uint8_t mask_bits = 64;
   static constexpr std::array<uint8_t, 8> all_clean() {
@@ -99,7 +99,7 @@ struct State {
   }
 
   // Takes in what else may be true here; true if that changed anything.
-  bool join(const State& other);
+  bool join(const AbstractState& other);
 };
 
 }  // namespace pooljit::jit

@@ -45,19 +45,19 @@ class Inspector {
 
   // To a fixpoint, instruction by instruction. Throws Refused.
   CodeFacts run() {
-    State first;
+    AbstractState first;
     first.words.fill(AbstractWord::left());
     first.masks.fill(0);
     first.words[rdi] = AbstractWord::pointer(base_args);
     first.words[rsp] = AbstractWord::pointer(base_stack);
     for (size_t i = 0; i < kept_registers.size(); ++i)
       first.words[kept_registers[i]] = AbstractWord::pointer(base_saved + i);
-    std::map<size_t, State> states = {{code_.entry(), first}};
+    std::map<size_t, AbstractState> states = {{code_.entry(), first}};
     std::deque<size_t> open = {code_.entry()};
     while (!open.empty()) {
       at_ = open.front();
       open.pop_front();
-      State state = states.at(at_);
+      AbstractState state = states.at(at_);
       const Instruction* i = &code_.instructions().at(at_);
       // A straight line needs no states in between.
       for (;;) {
@@ -80,7 +80,7 @@ class Inspector {
   }
 
  private:
-  void step(const Instruction& i, State& state) {
+  void step(const Instruction& i, AbstractState& state) {
     const auto category = i.info.meta.category;
     if (category == ZYDIS_CATEGORY_RET) return check_return(state);
     if (category == ZYDIS_CATEGORY_COND_BR && asks_for_flags(i, state))
@@ -101,7 +101,7 @@ class Inspector {
     generic(i, state);
   }
 
-  void check_return(const State& state) const {
+  void check_return(const AbstractState& state) const {
     if (state.words[rsp] != AbstractWord::pointer(base_stack))
       throw Refused{at_, "it returns with another stack pointer"};
     if (!state.is_fenced)
@@ -113,7 +113,7 @@ class Inspector {
 
   // --- addresses
 
-  void check_address(const Instruction& i, const ZydisDecodedOperand& operand, const State& state) {
+  void check_address(const Instruction& i, const ZydisDecodedOperand& operand, const AbstractState& state) {
     if (name_of(operand.mem.index).kind == RegisterKind::vector)
       throw Refused{at_, "an address from a vector register"};
     const AbstractWord at = address(operand, state);
@@ -143,17 +143,17 @@ class Inspector {
     return mnemonic.find("maskmov") != std::string_view::npos && operand.id == 1;
   }
 
-  void write(const ZydisDecodedOperand& operand, const AbstractWord& word, State& state) const {
+  void write(const ZydisDecodedOperand& operand, const AbstractWord& word, AbstractState& state) const {
     if (!set(operand, word, state)) throw Refused{at_, "a register that kernels have no use for"};
   }
 
-  void write_with_flags(const Instruction& i, const AbstractWord& result, State& state) const {
+  void write_with_flags(const Instruction& i, const AbstractWord& result, AbstractState& state) const {
     write(i.operands[0], result, state);
     set_flags(i, result, state);
   }
 
   // Instructions on words whose bases are followed. False: it is none of them.
-  bool moves_words(const Instruction& i, State& state) {
+  bool moves_words(const Instruction& i, AbstractState& state) {
     const auto& ops = i.operands;
     switch (i.info.mnemonic) {
       case ZYDIS_MNEMONIC_MOV:
@@ -211,18 +211,18 @@ class Inspector {
   }
 
   // So many bits of a word become a mask. False: it moves something else.
-  static bool moves_to_mask(const Instruction& i, int bits, State& state) {
+  static bool moves_to_mask(const Instruction& i, int bits, AbstractState& state) {
     if (is_memory(i.operands[0]) || is_memory(i.operands[1])) return false;
     const RegisterName from = name_of(i.operands[1].reg.value), to = name_of(i.operands[0].reg.value);
     if (from.kind != RegisterKind::word || to.kind != RegisterKind::mask) return false;
     const AbstractWord& word = state.words[from.number];
     const bool is_clean = !word.is_data || word.clean_bits >= bits;
-    state.masks[to.number] = is_clean ? State::mask_bits : word.clean_bits;
+    state.masks[to.number] = is_clean ? AbstractState::mask_bits : word.clean_bits;
     return true;
   }
 
   // False: no instruction that is known lane by lane.
-  bool moves_lanes(const Instruction& i, State& state) {
+  bool moves_lanes(const Instruction& i, AbstractState& state) {
     const auto result = result_lanes(i, operands_, state);
     if (!result) return false;
     if (result->touches) note(i, state);
@@ -231,7 +231,7 @@ class Inspector {
   }
 
   // A vector that is stored to the stack, to be read again. False: it is no such instruction.
-  bool spills_lanes(const Instruction& i, State& state) {
+  bool spills_lanes(const Instruction& i, AbstractState& state) {
     const auto lanes = stored_lanes(i, operands_, state);
     if (!lanes) return false;
     const AbstractWord at = address(i.operands[0], state);
@@ -242,7 +242,7 @@ class Inspector {
   }
 
   // Everything that is written depends on everything that is read; words forget what they are made of.
-  void generic(const Instruction& i, State& state) {
+  void generic(const Instruction& i, AbstractState& state) {
     bool is_data = false, has_base = false, has_left = false;
     if (!clears(i)) {
       for (const ZydisDecodedOperand& operand : i.all()) {
@@ -277,7 +277,7 @@ class Inspector {
            a.reg.value == b.reg.value;
   }
 
-  void note(const Instruction& i, const State& state) {
+  void note(const Instruction& i, const AbstractState& state) {
     const bool is_word = std::ranges::all_of(i.all(), [](const ZydisDecodedOperand& operand) {
       return operand.type != ZYDIS_OPERAND_TYPE_REGISTER ||
              name_of(operand.reg.value).kind == RegisterKind::word ||
@@ -295,7 +295,7 @@ class Inspector {
 
   // What is multiplied: the last two vectors that are read; of a fused operation, as the digits in its name
   // say.
-  void note_factors(const Instruction& i, std::string_view mnemonic, const State& state) {
+  void note_factors(const Instruction& i, std::string_view mnemonic, const AbstractState& state) {
     std::vector<const ZydisDecodedOperand*> factors;
     for (const ZydisDecodedOperand& operand : i.all())
       if (operand.visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT &&
@@ -309,7 +309,9 @@ class Inspector {
       factors.erase(factors.begin());
     if (factors.size() != 2) throw Refused{at_, "factors that are not known"};
     // Of vmulss and the like the lanes that are multiplied.
-    const Lanes multiplied = mnemonic.ends_with("ss") ? 0b1 : mnemonic.ends_with("sd") ? 0b11 : lanes_of(512);
+    const DataLanes multiplied = mnemonic.ends_with("ss")   ? 0b1
+                                 : mnemonic.ends_with("sd") ? 0b11
+                                                            : lanes_of(512);
     for (const ZydisDecodedOperand* factor : factors)
       if ((operands_.data_lanes(*factor, state) & multiplied) == 0) return;
     const bool is_square = !is_memory(*factors[0]) && !is_memory(*factors[1]) &&

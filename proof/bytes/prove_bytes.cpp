@@ -54,7 +54,7 @@ class FingerprintRuns {
 
   // The planes that stand for all: one of each kind; where some output takes in another plane, as far as
   // fingerprints tell, all. Throws Refused and Wrong.
-  std::vector<ir::Plane> whole(int64_t most_steps) {
+  std::vector<ir::PlaneIndex> whole(int64_t most_steps) {
     steps_ = memory_.call(all_tasks(kernel_, nest_, batch_), most_steps);
     for (const Buffer* const buffer : {memory_.output(), memory_.indices()}) {
       if (!buffer) continue;
@@ -92,8 +92,8 @@ class FingerprintRuns {
  private:
   // --- planes
 
-  std::vector<ir::Plane> one_of_each_kind() {
-    std::vector<ir::Plane> planes;
+  std::vector<ir::PlaneIndex> one_of_each_kind() {
+    std::vector<ir::PlaneIndex> planes;
     std::vector<uint64_t> hashes(static_cast<size_t>(batch_ * nest_.channels));
     const auto take = [&](const Buffer* buffer, const ir::View& view) {
       if (!buffer) return;
@@ -306,7 +306,7 @@ ir::Result<BytesProof> prove_bytes(const KernelCode& kernel, const ir::PoolNest&
   try {
     BytesProof proof{.batch = batch};
     FingerprintRuns runs(kernel, nest, batch);
-    std::vector<ir::Plane> planes = runs.whole(limits.steps);
+    std::vector<ir::PlaneIndex> planes = runs.whole(limits.steps);
     proof.kinds = std::ssize(planes);
     if (ir::taps_of_planes(nest, proof.kinds) > limits.taps)
       return too_large("taps in planes that are made in different ways");

@@ -57,11 +57,11 @@ ir::Error refusal(const KernelCode& kernel, const Refused& refused) {
 
 ir::Result<ir::StoredTerms> run_symbolically(const KernelCode& kernel, const ir::PoolNest& nest,
                                              int64_t batch, ir::TermGraph& graph, const RunLimits& limits,
-                                             std::span<const ir::Plane> planes) {
+                                             std::span<const ir::PlaneIndex> planes) {
   if (const auto ready = require_decoder(); !ready) return tl::unexpected(ready.error());
   InputTerms source{graph, {}, nest.channels};
   if (!planes.empty()) source.is_wanted.resize(static_cast<size_t>(batch * nest.channels));
-  for (const ir::Plane& plane : planes)
+  for (const ir::PlaneIndex& plane : planes)
     source.is_wanted[static_cast<size_t>(plane.n * nest.channels + plane.c)] = true;
   try {
     TermDomain domain(graph);

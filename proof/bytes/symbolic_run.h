@@ -22,7 +22,7 @@ struct RunLimits {
 ir::Result<ir::StoredTerms> run_symbolically(const KernelCode& kernel, const ir::PoolNest& nest,
                                              int64_t batch, ir::TermGraph& graph,
                                              const RunLimits& limits = {},
-                                             std::span<const ir::Plane> planes = {});
+                                             std::span<const ir::PlaneIndex> planes = {});
 
 // The exceptions of a run of code, as an error.
 ir::Error refusal(const KernelCode& kernel, const Refused& refused);

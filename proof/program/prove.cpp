@@ -28,7 +28,7 @@ class Prover {
       : nest_(nest), batch_(batch), stored_(stored), graph_(graph), written_(isa, is_legal, graph) {}
 
   // Of these planes, or of all. Throws Unreadable.
-  ProgramProof run(std::span<const Plane> planes) {
+  ProgramProof run(std::span<const PlaneIndex> planes) {
     WindowTaps taps(nest_);
     for_each_position(nest_.dims,
                       [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
@@ -161,7 +161,7 @@ class Prover {
     // Equal integers have equal bits.
     const bool in_order = is_float_nest() && (nest_.indices || nest_.zeros == ZeroRule::first);
     const std::vector<int64_t> wanted = window(place);
-    if (joined.key != Key::none) throw Unreadable{"a key is stored"};
+    if (joined.key != KeyForm::none) throw Unreadable{"a key is stored"};
     if (in_order && joined.was_key && joined.elements.size() > 1)
       throw Unreadable{"keys do not say which of equal elements comes first"};
     expect_elements(joined.elements, wanted, in_order);
@@ -324,7 +324,7 @@ Result<void> has_reading(const PoolNest& nest) {
 }
 
 Result<ProgramProof> prove_stored(const StoredTerms& stored, TermGraph& graph, const PoolNest& nest,
-                                  int64_t batch, Isa isa, bool is_legal, std::span<const Plane> planes) {
+                                  int64_t batch, Isa isa, bool is_legal, std::span<const PlaneIndex> planes) {
   if (const auto has = has_reading(nest); !has) return tl::unexpected(has.error());
   try {
     return Prover(nest, batch, stored, graph, isa, is_legal).run(planes);

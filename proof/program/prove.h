@@ -42,14 +42,15 @@ Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t
 struct StoredTerms {
   Terms::Stored output, indices;
 };
-struct Plane {
+struct PlaneIndex {
   int64_t n, c;
 };
 // The same reading of what something else left there than a Program: machine code that was made for the ISA.
 // is_legal: from a legal Program; planes: of which it is read; empty: of all. Errors: as of prove(), and
 // "prove.wrong" where what is read is not what the nest says, whatever else might be read.
 Result<ProgramProof> prove_stored(const StoredTerms& stored, TermGraph& graph, const PoolNest& nest,
-                                  int64_t batch, Isa isa, bool is_legal, std::span<const Plane> planes = {});
+                                  int64_t batch, Isa isa, bool is_legal,
+                                  std::span<const PlaneIndex> planes = {});
 
 // Whether two Programs of a nest, whatever its operator, leave equal terms in equal places: then they do the
 // same for every input. False says nothing. Errors: "interp.*"; unsupported: "prove.unsupported" where a mask

@@ -61,7 +61,7 @@ Joined Provenance::converted(const LaneTerm& term) {
     joined.dtype = input_;  // bits that were carried along
     return joined;
   }
-  if (joined.dtype != from || joined.key != Key::none)
+  if (joined.dtype != from || joined.key != KeyForm::none)
     throw Unreadable{"a conversion of bits of another type"};
   const bool widens = bytes(from) < bytes(term.dtype) && (is_signed_int(term.dtype) || !is_signed_int(from));
   if (is_float(from) != is_float(term.dtype) || !(widens || term.dtype == input_))
@@ -81,9 +81,9 @@ Joined Provenance::append(const Joined& before, const Joined& after, Nans nans) 
 // max(x, y) is y where they are equal or one is a NaN: with NaNs, y may then be none, and x no more than one
 // element.
 Joined Provenance::picked(const LaneTerm& term) {
-  const Key key = key_of(term);
+  const KeyForm key = key_of(term);
   const Joined &x = key_operand(term.args[0], key), &y = key_operand(term.args[1], key);
-  if (x.key != Key::none || y.key != Key::none) return picked_key(term, x, y);
+  if (x.key != KeyForm::none || y.key != KeyForm::none) return picked_key(term, x, y);
   if (x.dtype != term.dtype || y.dtype != term.dtype)
     throw Unreadable{"a comparison of elements as another type than theirs"};
   if (x.elements.empty()) return y;

@@ -35,13 +35,13 @@ enum class Nans : uint8_t {
 };
 
 // The form of an element: itself, or a key, with NaNs above all numbers or below.
-enum class Key : uint8_t { none, nans_above, nans_below };
+enum class KeyForm : uint8_t { none, nans_above, nans_below };
 
 struct Joined {
   std::vector<int64_t> elements;  // offsets in bytes, in the order in which ties are decided
   Nans nans = Nans::never;
   DType dtype = DType::f32;
-  Key key = Key::none;
+  KeyForm key = KeyForm::none;
   bool was_key = false;  // joined as keys: which of equal elements it is, is not known
 };
 
@@ -115,8 +115,8 @@ class Provenance {
   TermId mirrored(const LaneTerm& term) const;
   std::optional<Joined> shifted_key(const LaneTerm& term);
   Joined picked_key(const LaneTerm& term, const Joined& x, const Joined& y);
-  Key key_of(const LaneTerm& term);
-  const Joined& key_operand(TermId id, Key key);
+  KeyForm key_of(const LaneTerm& term);
+  const Joined& key_operand(TermId id, KeyForm key);
   std::optional<Joined> carried_bits(const LaneTerm& term);
   std::optional<Joined> first_bits(const LaneTerm& term);
   Joined bits_of_half(TermId id);
@@ -136,7 +136,7 @@ class Provenance {
   bool is_max_;
   DType input_;
   Readings<Joined> values_;
-  std::map<std::pair<TermId, Key>, Joined> nothing_;  // of constants that are taken as keys
+  std::map<std::pair<TermId, KeyForm>, Joined> nothing_;  // of constants that are taken as keys
   Readings<Winner> winners_;
 };
 

@@ -39,9 +39,9 @@ std::optional<Joined> Provenance::shifted_key(const LaneTerm& term) {
   const bool is_below = by == lane_bits(term.dtype, adds ? nans : -nans);
   const bool is_above = by == lane_bits(term.dtype, adds ? -nans : nans);
   Joined joined = value(term.args[0]);
-  if (joined.key != (is_below ? Key::nans_above : Key::nans_below) || (!is_below && !is_above))
+  if (joined.key != (is_below ? KeyForm::nans_above : KeyForm::nans_below) || (!is_below && !is_above))
     return std::nullopt;
-  joined.key = is_below ? Key::nans_below : Key::nans_above;
+  joined.key = is_below ? KeyForm::nans_below : KeyForm::nans_above;
   return joined;
 }
 
@@ -50,31 +50,31 @@ std::optional<Joined> Provenance::as_key(const LaneTerm& term) {
   const TermId x = mirrored(term);
   if (x == no_term) return shifted_key(term);
   Joined joined = value(x);
-  if (joined.key == Key::nans_below || (joined.key == Key::none && joined.dtype != input_))
+  if (joined.key == KeyForm::nans_below || (joined.key == KeyForm::none && joined.dtype != input_))
     return std::nullopt;
-  const bool is_back = joined.key == Key::nans_above;
-  joined.key = is_back ? Key::none : Key::nans_above;
+  const bool is_back = joined.key == KeyForm::nans_above;
+  joined.key = is_back ? KeyForm::none : KeyForm::nans_above;
   joined.dtype = is_back ? input_ : term.dtype;
   return joined;
 }
 
 // The kind of key that an operand of a maximum is.
-Key Provenance::key_of(const LaneTerm& term) {
+KeyForm Provenance::key_of(const LaneTerm& term) {
   for (const int i : {0, 1})
     if (!graph_.is_constant(term.args[i]))
-      if (const Key key = value(term.args[i]).key; key != Key::none) return key;
-  return Key::none;
+      if (const KeyForm key = value(term.args[i]).key; key != KeyForm::none) return key;
+  return KeyForm::none;
 }
 
 // The key of the value that no element is beyond takes part as no element.
-const Joined& Provenance::key_operand(TermId id, Key key) {
-  if (key == Key::none || !graph_.is_constant(id)) return value(id);
+const Joined& Provenance::key_operand(TermId id, KeyForm key) {
+  if (key == KeyForm::none || !graph_.is_constant(id)) return value(id);
   const LaneTerm& term = graph_[id];
   const auto infinity = static_cast<int64_t>(infinity_bits(input_));
   const auto nans = static_cast<int64_t>(sign_bit(input_) - 1) - infinity;
   const int64_t bits =
       is_max_ ? infinity - static_cast<int64_t>(infinity_bits(input_) | sign_bit(input_)) : infinity;
-  if (term.imm != lane_bits(term.dtype, bits + (key == Key::nans_below ? nans : 0)))
+  if (term.imm != lane_bits(term.dtype, bits + (key == KeyForm::nans_below ? nans : 0)))
     throw Unreadable{fmt::format("the constant 0x{:x} takes part as a key", term.imm)};
   return nothing_[{id, key}] = {{}, Nans::never, term.dtype, key, true};
 }
@@ -88,7 +88,7 @@ Joined Provenance::picked_key(const LaneTerm& term, const Joined& x, const Joine
   };
   Joined joined = append(y, x, Nans::lost);
   joined.was_key = true;
-  const bool nans_win = (x.key == Key::nans_above) == is_max_;
+  const bool nans_win = (x.key == KeyForm::nans_above) == is_max_;
   if (nans_win && x.elements.empty())
     joined.nans = y.nans;
   else if (nans_win && y.elements.empty())
@@ -148,14 +148,14 @@ std::optional<Joined> Provenance::put_together(TermId id) {
   if (input_ != DType::bf16) return std::nullopt;
   if (const TermId half = graph_.high_half(id); half != no_term) {
     Joined joined = value(half);
-    if (joined.dtype != DType::bf16 || joined.key != Key::none) return std::nullopt;
+    if (joined.dtype != DType::bf16 || joined.key != KeyForm::none) return std::nullopt;
     joined.dtype = DType::f32;
     return joined;
   }
   const TermId whole = graph_.whole_of(id);
   if (whole == no_term) return std::nullopt;
   Joined joined = value(whole);
-  if (joined.dtype != DType::f32 || joined.key != Key::none) return std::nullopt;
+  if (joined.dtype != DType::f32 || joined.key != KeyForm::none) return std::nullopt;
   joined.dtype = DType::bf16;
   return joined;
 }
@@ -165,7 +165,7 @@ std::optional<Joined> Provenance::rounded(TermId id) {
   const TermId x = input_ == DType::bf16 ? graph_.rounded_to_bf16(id) : no_term;
   if (x == no_term) return std::nullopt;
   Joined joined = value(x);
-  if (joined.dtype != DType::f32 || joined.key != Key::none) return std::nullopt;
+  if (joined.dtype != DType::f32 || joined.key != KeyForm::none) return std::nullopt;
   joined.dtype = DType::bf16;
   return joined;
 }

@@ -120,11 +120,11 @@ class SizeChooser {
   // rich_'s.
   Extents extents_of_all_kinds(size_t dim) {
     Extents found;
-    std::vector<std::set<Kind>> seen(pools_.size());
+    std::vector<std::set<SizeKind>> seen(pools_.size());
     std::vector<std::set<int64_t>> tails(pools_.size());
     std::vector<std::set<std::pair<int64_t, int64_t>>> pieces(pools_.size());
-    std::vector<Kind> rows(pools_.size());
-    Kind known_ways;
+    std::vector<SizeKind> rows(pools_.size());
+    SizeKind known_ways;
     size_t most_windows = 0;
     const bool follows = std::ranges::any_of(pools_, &Pool::follows);
     const int64_t last_of_windows = least_[dim] + extents_with_kinds(dim);
@@ -139,7 +139,7 @@ class SizeChooser {
       size_t windows = 0;
       for (size_t i = 0; i < pools_.size(); ++i) {
         const ir::PoolNest pool = in_code(pools_of(nest)[i], *pools_[i].schedule);
-        Kind kind = kind_of(pool.dims[dim], pools_[i].follows, together(pools_[i], dim));
+        SizeKind kind = kind_of(pool.dims[dim], pools_[i].follows, together(pools_[i], dim));
         if (has_narrow_rows(i)) {
           const auto way = way_of_rows(pool, *pools_[i].schedule);
           kind.insert(way);
@@ -212,7 +212,7 @@ class SizeChooser {
     return pools_[pool].schedule->family() == ir::Family::window_rows;
   }
   // Of each row how often its loops over groups of vectors, over single vectors and over taps run, in pairs.
-  Kind kinds_of_rows(const ir::PoolNest& sized, size_t pool) const {
+  SizeKind kinds_of_rows(const ir::PoolNest& sized, size_t pool) const {
     const int64_t lanes = pools_[pool].schedule->lanes;
     const bool is_global = pools_[pool].spec->global;
     std::set<std::pair<bool, int64_t>> rows;  // whether it is the image's, and its taps
@@ -220,11 +220,11 @@ class SizeChooser {
     if (!is_global && sized.dims.size() > 1) rows.emplace(true, sized.dims.back().input);
     for (const ir::Run& run : runs(sized.dims.back()))
       if (!is_global) rows.emplace(false, run.window.taps);
-    Kind kinds;
+    SizeKind kinds;
     for (const auto& [of_image, taps] : rows) kinds.merge(kinds_of_taps(taps, lanes, of_image ? 3 : 0));
     return kinds;
   }
-  static Kind kinds_of_taps(int64_t taps, int64_t lanes, int64_t first) {
+  static SizeKind kinds_of_taps(int64_t taps, int64_t lanes, int64_t first) {
     const int64_t vectors = taps / lanes, singles = vectors % vectors_together;
     const int64_t groups = std::min(vectors / vectors_together, most_times);
     const int64_t rest = kind_of_count(taps % lanes, lanes);
@@ -270,7 +270,7 @@ class SizeChooser {
     if (spec_.dims[rows].is_free) size[rows] = 2;
     if (!spec_.dims.back().is_free || size[rows] < 2) return found;
     const int64_t lanes = pools_[pool].schedule->lanes, first = ir::most_taps_of_sum / size[rows] + 1;
-    Kind known;
+    SizeKind known;
     for (size.back() = first; size.back() < first + (vectors_together + 1) * lanes; ++size.back()) {
       const size_t before = known.size();
       if (const int64_t taps = taps_of_part(size, pool); taps > 0) known.merge(kinds_of_taps(taps, lanes, 0));

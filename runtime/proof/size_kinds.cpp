@@ -30,8 +30,8 @@ int64_t kind_of_count(int64_t count, int64_t together) {
   return times * (together + 1) + (is_edge ? rest : together);
 }
 
-Kind kind_of(const ir::NestDim& dim, bool follows, int64_t together) {
-  Kind kind = {{-1, 0, kind_of_count(dim.output, together)}};
+SizeKind kind_of(const ir::NestDim& dim, bool follows, int64_t together) {
+  SizeKind kind = {{-1, 0, kind_of_count(dim.output, together)}};
   for (const ir::Run& run : runs(dim)) {
     if (follows)
       kind.insert({kind_of_taps(run.window.taps), 0, 0});
@@ -44,20 +44,20 @@ Kind kind_of(const ir::NestDim& dim, bool follows, int64_t together) {
   return kind;
 }
 
-size_t count_windows(const Kind& kind) {
+size_t count_windows(const SizeKind& kind) {
   std::set<std::pair<int64_t, int64_t>> windows;
   for (const auto& [taps, first_tap, count] : kind) windows.emplace(taps, first_tap);
   return windows.size();
 }
 
-Kind::value_type way_of_rows(const ir::PoolNest& sized, const ir::Schedule& schedule) {
+SizeKind::value_type way_of_rows(const ir::PoolNest& sized, const ir::Schedule& schedule) {
   int64_t taken = 0;
   for (const ir::IsaInfo& isa : ir::isa_table)
     taken = 2 * taken + ir::NarrowRows::take(sized, schedule, isa.isa);
   return {-2, ir::NarrowRows::vectors(sized, schedule.lanes), taken};
 }
 
-Kind kinds_of_tiles(const ir::PoolNest& sized, int lanes) {
+SizeKind kinds_of_tiles(const ir::PoolNest& sized, int lanes) {
   using ir::SizeLayout;
   const auto general = ir::general_nest(sized, ir::Extents::any);
   const auto words = general.and_then([&](const ir::PoolNest& any) { return ir::size_words(any, sized); });
@@ -67,7 +67,7 @@ Kind kinds_of_tiles(const ir::PoolNest& sized, int lanes) {
   const ir::NestDim& row = sized.dims.back();
   const int64_t whole =
       word(layout.column(SizeLayout::whole_end)) - word(layout.column(SizeLayout::whole_begin));
-  Kind kinds = {{-4, -1, std::min(std::max<int64_t>(row.output - whole * row.stride, 0), most_times)}};
+  SizeKind kinds = {{-4, -1, std::min(std::max<int64_t>(row.output - whole * row.stride, 0), most_times)}};
   for (const auto field : {SizeLayout::before, SizeLayout::inside, SizeLayout::last, SizeLayout::behind})
     kinds.insert({-4, field, std::min(word(layout.tiles(lanes, field)), most_times)});
   return kinds;
@@ -80,9 +80,9 @@ int64_t kind_of_pieces(const ir::NestDim& dim, int64_t length) {
   return 2 * std::min<int64_t>(pieces, 2) + are_alike;
 }
 
-Kind kinds_of_stretches(const ir::PoolNest& sized, int64_t lanes) {
+SizeKind kinds_of_stretches(const ir::PoolNest& sized, int64_t lanes) {
   const ir::NestDim& row = sized.dims.back();
-  Kind kinds;
+  SizeKind kinds;
   for (int64_t begin = 0, end = 0; begin < row.output; begin = end) {
     const ir::Window window = row.window(begin);
     const auto is_alike = [&](const ir::Window& other) {

@@ -22,25 +22,25 @@ inline constexpr int64_t most_taps_apart = 8;
 // what remains; behind a loop over many, whether anything does.
 int64_t kind_of_count(int64_t count, int64_t together);
 
-using Kind = std::set<std::tuple<int64_t, int64_t, int64_t>>;
+using SizeKind = std::set<std::tuple<int64_t, int64_t, int64_t>>;
 
 // What code tells apart of the outputs along a dimension: the windows, by how they are clipped, each with the
 // kind of their number. follows: by their taps.
-Kind kind_of(const ir::NestDim& dim, bool follows, int64_t together);
+SizeKind kind_of(const ir::NestDim& dim, bool follows, int64_t together);
 
 // Kinds of windows alone, however many there are of each.
-size_t count_windows(const Kind& kind);
+size_t count_windows(const SizeKind& kind);
 
 // Which part of the code takes rows of such columns, by ISA.
-Kind::value_type way_of_rows(const ir::PoolNest& sized, const ir::Schedule& schedule);
+SizeKind::value_type way_of_rows(const ir::PoolNest& sized, const ir::Schedule& schedule);
 
 // How often the loops over a gradient's tiles run, and those over the outputs around them.
-Kind kinds_of_tiles(const ir::PoolNest& sized, int lanes);
+SizeKind kinds_of_tiles(const ir::PoolNest& sized, int lanes);
 
 // One piece or several, and whether the last one is of as many blocks as the others.
 int64_t kind_of_pieces(const ir::NestDim& dim, int64_t length);
 
 // Of a row of an adaptive gradient: its stretches of outputs with the same windows.
-Kind kinds_of_stretches(const ir::PoolNest& sized, int64_t lanes);
+SizeKind kinds_of_stretches(const ir::PoolNest& sized, int64_t lanes);
 
 }  // namespace pooljit::runtime

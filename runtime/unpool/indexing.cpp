@@ -90,11 +90,12 @@ void Indexing::list_taps() {
   }
 }
 
-std::optional<Position> Indexing::place(int64_t index, int64_t n, int64_t c, const Position& window) const {
+std::optional<Coordinates> Indexing::place(int64_t index, int64_t n, int64_t c,
+                                           const Coordinates& window) const {
   if (index < 0) return std::nullopt;
   int64_t rest = index - static_cast<int64_t>(base(n, c));
   if (rest < 0) return std::nullopt;
-  Position position{};
+  Coordinates position{};
   for (size_t number = 0; number < nest_.dims.size(); ++number) {
     const size_t d = dim_of_digit(nest_, rule, number);
     const ir::NestDim& dim = nest_.dims[d];

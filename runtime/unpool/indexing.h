@@ -16,7 +16,7 @@
 namespace pooljit::runtime {
 
 inline constexpr size_t most_dims = 3;
-using Position = std::array<int64_t, most_dims>;
+using Coordinates = std::array<int64_t, most_dims>;
 
 // Counts `extent` places, which lie `stride` elements apart, by rest / weight.
 struct Digit {
@@ -43,7 +43,7 @@ struct Indexing {
     return static_cast<uint64_t>(n * rule.batch + c * rule.channel);
   }
   // The place that the index of a window names; none if it lies outside the plane.
-  std::optional<Position> place(int64_t index, int64_t n, int64_t c, const Position& window) const;
+  std::optional<Coordinates> place(int64_t index, int64_t n, int64_t c, const Coordinates& window) const;
 
   ir::IndexRule rule;
   IndexForm form = IndexForm::scaled;
@@ -54,7 +54,7 @@ struct Indexing {
   Digits plane;        // of the plane: as digits, unless these count in the window
   struct Tap {
     int64_t offset = 0;  // of the element from that of the window's origin
-    Position at{};       // the same as a position
+    Coordinates at{};    // the same as a position
   };
   std::vector<Tap> taps;  // of the window, by number, unless there are too many
 

@@ -229,14 +229,14 @@ template <typename Index>
 #undef POOLJIT_AVX512
 
 template <typename Value, typename Index, bool gathers>
-Move move_in(IndexForm form) {
+MoveLine move_in(IndexForm form) {
   if (form == IndexForm::listed) return move_by_steps<Value, Index, IndexForm::listed, gathers>;
   if (form == IndexForm::digits) return move_by_steps<Value, Index, IndexForm::digits, gathers>;
   return move_by_steps<Value, Index, IndexForm::scaled, gathers>;
 }
 
 template <typename Value, typename Index>
-Move move_of(IndexForm form, bool gathers) {
+MoveLine move_of(IndexForm form, bool gathers) {
   return gathers ? move_in<Value, Index, true>(form) : move_in<Value, Index, false>(form);
 }
 
@@ -250,8 +250,8 @@ AreInside are_inside(ir::DType index_dtype) {
   });
 }
 
-Move move(int64_t value_width, ir::DType index_dtype, IndexForm form, bool gathers) {
-  return ir::with_index_type(index_dtype, [&]<typename Index>(Index) -> Move {
+MoveLine move(int64_t value_width, ir::DType index_dtype, IndexForm form, bool gathers) {
+  return ir::with_index_type(index_dtype, [&]<typename Index>(Index) -> MoveLine {
     if (value_width == 1) return move_of<uint8_t, Index>(form, gathers);
     if (value_width == 2) return move_of<uint16_t, Index>(form, gathers);
     if (value_width == 4) return move_of<uint32_t, Index>(form, gathers);

@@ -32,7 +32,7 @@ AreInside are_inside(ir::DType index_dtype);
 
 // Puts the values of a line at their places, in order, or with `gathers` gives each the element of its place.
 // All indices must name a place. zeros: filled ahead of each value; null where that is done, or not needed.
-using Move = void (*)(const Indexing& indexing, const Line& line, Zeros* zeros);
-Move move(int64_t value_width, ir::DType index_dtype, IndexForm form, bool gathers);
+using MoveLine = void (*)(const Indexing& indexing, const Line& line, Zeros* zeros);
+MoveLine move(int64_t value_width, ir::DType index_dtype, IndexForm form, bool gathers);
 
 }  // namespace pooljit::runtime

@@ -71,7 +71,7 @@ class Unpool final : public Code {
   ir::Result<void> check(const Call& call, const TaskRanges& ranges) const override {
     std::optional<ir::Error> error;
     for_each_group(ranges, [&](const Group& group) {
-      const bool is_right = for_each_line(call, group, [&](const Line& line, const Position& window) {
+      const bool is_right = for_each_line(call, group, [&](const Line& line, const Coordinates& window) {
         return indexing_.rule.of_window ? are_taps_inside(line, window) : are_inside_(indexing_, line);
       });
       if (!is_right) error = first_wrong(call, group);
@@ -104,7 +104,7 @@ class Unpool final : public Code {
     Zeros zeros(indexing_.plane, places_of(call, group), group.channels, channel_step(nest_.output), width_);
     const bool is_small = zeros.bytes() <= filled_at_once;
     if (is_small) zeros.fill_all();
-    for_each_line(call, group, [&](const Line& line, const Position& window) {
+    for_each_line(call, group, [&](const Line& line, const Coordinates& window) {
       if (indexing_.rule.of_window) fill_for(line, window, zeros);
       move_(indexing_, line, is_small || indexing_.rule.of_window ? nullptr : &zeros);
       return true;
@@ -113,7 +113,7 @@ class Unpool final : public Code {
   }
 
   void gather(const Call& call, const Group& group) const {
-    for_each_line(call, group, [&](const Line& line, const Position&) {
+    for_each_line(call, group, [&](const Line& line, const Coordinates&) {
       move_(indexing_, line, nullptr);
       return true;
     });
@@ -177,7 +177,7 @@ class Unpool final : public Code {
     int64_t& windows = windows_of(line).count;
     const int64_t row = windows, segment = std::min(segment_, row);
     const size_t last = nest.dims.size() - 1;
-    Position window{};
+    Coordinates window{};
     for (size_t outer = 1; outer > 0;) {
       for (window[last] = 0; window[last] < row; window[last] += segment) {
         windows = std::min(segment, row - window[last]);
@@ -193,7 +193,7 @@ class Unpool final : public Code {
     return true;
   }
 
-  void place(Line& line, const Call& call, const Group& group, const Position& window) const {
+  void place(Line& line, const Call& call, const Group& group, const Coordinates& window) const {
     const ir::PoolNest& nest = nest_;
     int64_t from = ir::plane_offset(nest.input, group.n, group.c), to = 0;
     for (size_t d = 0; d < nest.dims.size(); ++d) {
@@ -217,7 +217,7 @@ class Unpool final : public Code {
   }
 
   // Zeros wherever these windows have taps, as far as the outermost dimension tells.
-  void fill_for(Line line, const Position& window, Zeros& zeros) const {
+  void fill_for(Line line, const Coordinates& window, Zeros& zeros) const {
     const ir::NestDim& dim = nest_.dims[0];
     const int64_t windows = windows_of(line).count;
     const int64_t last = window[0] + (nest_.dims.size() == 1 ? windows - 1 : 0);
@@ -228,7 +228,7 @@ class Unpool final : public Code {
   }
 
   // Where windows lie inside the output, all taps do: these are looked at together, the others one by one.
-  bool are_taps_inside(Line line, Position window) const {
+  bool are_taps_inside(Line line, Coordinates window) const {
     const size_t last = nest_.dims.size() - 1;
     int64_t& windows = windows_of(line).count;
     const int64_t step = windows_of(line).step;
@@ -248,7 +248,7 @@ class Unpool final : public Code {
     return true;
   }
 
-  bool are_taps_inside_one(const Line& line, const Position& window) const {
+  bool are_taps_inside_one(const Line& line, const Coordinates& window) const {
     const LineLoop& channels = takes_windows_inside_ ? line.outer : line.inner;
     for (int64_t i = 0; i < channels.count; ++i) {
       const int64_t index = ir::load_index(nest_.indices->dtype, line.indices, i * channels.step);
@@ -257,7 +257,7 @@ class Unpool final : public Code {
         continue;
       }
       if (static_cast<uint64_t>(index) > indexing_.last) return false;
-      const Position& tap = indexing_.taps[static_cast<size_t>(index)].at;
+      const Coordinates& tap = indexing_.taps[static_cast<size_t>(index)].at;
       for (size_t d = 0; d < nest_.dims.size(); ++d) {
         const int64_t at = tap[d] + origin(d, window[d]);
         if (at < 0 || at >= nest_.dims[d].output) return false;
@@ -274,7 +274,7 @@ class Unpool final : public Code {
     const size_t rank = nest.dims.size();
     for (int64_t c = group.c;; ++c) {
       POOLJIT_CHECK(c < group.c + group.channels, "indices changed while they were looked at");
-      Position window{};
+      Coordinates window{};
       for (size_t outer = 1; outer > 0;) {
         int64_t at = ir::plane_offset(*nest.indices, group.n, c);
         for (size_t d = 0; d < rank; ++d) at += window[d] * nest.indices->strides[d];
@@ -302,7 +302,7 @@ class Unpool final : public Code {
   int64_t segment_ = INT64_MAX;  // windows of a line at most
   int64_t width_ = 1, index_width_ = 1;
   AreInside are_inside_ = nullptr;
-  Move move_ = nullptr;
+  MoveLine move_ = nullptr;
 };
 
 }  // namespace

@@ -34,6 +34,7 @@ class Tree(unittest.TestCase):
 
     def append(self, path, text):
         self.copy(path)
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
         with open(self.root / path, "a", encoding="utf-8") as file:
             file.write(text)
 
@@ -113,6 +114,28 @@ class Names(Tree):
     def test_a_file_may_have_its_own(self):
         self.append("ir/window_taps.h", "namespace pooljit::ir {\nnamespace {\nstruct Schedule {\n};\n}  // namespace\n}  // namespace pooljit::ir\n")
         self.assertEqual(run("check-names", self.root)[0], 0)
+
+    def test_all_kinds_of_types_are_seen(self):
+        for line in ["struct Schedule { int a = 0; };", "struct alignas(64) Schedule {\n};", "class [[nodiscard]] Schedule final : public ir::Base {\n};",
+                     "enum Schedule { one };", "enum class Schedule : uint8_t { one, two };", "struct Schedule\n    : public Base {\n};",
+                     "template <class T> struct Schedule {\n};", "using Schedule = int;", "template <class T>\nusing Schedule =\n    List<T>;"]:
+            with self.subTest(line):
+                self.append("jit/one.h", f"namespace pooljit::jit {{\n{line}\n}}  // namespace pooljit::jit\n")
+                self.expect_failure("check-names", "Schedule is defined in ir/schedule.h:", " and jit/one.h:")
+                (self.root / "jit/one.h").unlink()
+
+    def test_what_defines_no_type_of_its_own(self):
+        lines = ["struct Schedule;", "enum class Schedule : uint8_t;", "class Schedule::Own {};", "struct Schedule<int> {};", "using Schedule = ir::Schedule;",
+                 "struct Schedule schedule = {};"]
+        self.append("jit/one.h", "namespace pooljit::jit {\n" + "\n".join(lines) + "\n}  // namespace pooljit::jit\n")
+        self.assertEqual(run("check-names", self.root)[0], 0)
+
+    def test_two_aliases_of_one_meaning(self):
+        self.append("jit/one.h", "namespace pooljit::jit {\nusing Broken = std::optional<ir::Error>;\n}  // namespace pooljit::jit\n")
+        self.append("ir/one.h", "namespace pooljit::ir {\nusing Broken = std::optional<Error>;\n}  // namespace pooljit::ir\n")
+        self.assertEqual(run("check-names", self.root)[0], 0)
+        self.append("lab/one.h", "namespace pooljit::runtime {\nusing Broken = bool;\n}  // namespace pooljit::runtime\n")
+        self.expect_failure("check-names", "Broken is defined in ir/one.h:2 and jit/one.h:2 and lab/one.h:2")
 
     def test_shared_code_names_no_instruction_set(self):
         self.append("jit/backends.cpp", "static_assert(pooljit::ir::Isa::avx2 != pooljit::ir::Isa::avx512);\n")
