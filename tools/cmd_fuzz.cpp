@@ -84,11 +84,12 @@ class Keeper {
     if (!saved) error_ = saved.error();
     return saved.value_or("");
   }
-  // Now and then; last: now.
+  // At first, so that a folder that cannot be written to ends the campaign early, and then now and then;
+  // last: now.
   void keep(const CampaignReport& report, bool last) {
     constexpr double every_seconds = 10;
-    if (!corpus_ || error_ || (!last && report.seconds < kept_ + every_seconds)) return;
-    kept_ = report.seconds;
+    if (!corpus_ || error_ || (!last && report.seconds < next_)) return;
+    next_ = report.seconds + every_seconds;
     if (const auto kept = corpus_->keep(arguments_.options, report); !kept) error_ = kept.error();
   }
 
@@ -96,7 +97,7 @@ class Keeper {
   const FuzzArguments& arguments_;
   std::optional<fuzz::Corpus> corpus_;
   std::string folder_;
-  double kept_ = 0;
+  double next_ = 0;  // when to keep again, in seconds from the start
   std::optional<ir::Error> error_;
 };
 
@@ -115,6 +116,7 @@ ir::Result<Exit> replay(const FuzzArguments& arguments) {
   if (!cases) return tl::unexpected(cases.error());
   const auto cell = fuzz::Cell::make();
   if (!cell) return tl::unexpected(cell.error());
+  catch_interrupt();
   const fuzz::CampaignOptions& options = arguments.options;
   size_t tried = 0, failed = 0, passed = 0;
   for (const fuzz::SavedCase& saved : *cases) {
@@ -151,7 +153,6 @@ ir::Result<Exit> fuzz_layers(FuzzArguments arguments) {
   const auto choices = choices_of(arguments);
   if (!choices) return tl::unexpected(choices.error());
   arguments.options.choices = *choices;
-  catch_interrupt();
   auto corpus = open_corpus(arguments);
   if (!corpus) return tl::unexpected(corpus.error());
   std::optional<fuzz::OtherEngine> other;
@@ -159,6 +160,7 @@ ir::Result<Exit> fuzz_layers(FuzzArguments arguments) {
   if (!arguments.replay.empty()) return replay(arguments);
   if (auto drawn = check_only(arguments.options.choices, arguments.options.seed); !drawn)
     return tl::unexpected(drawn.error());
+  catch_interrupt();  // before, there is nothing to sum up or to keep: it ends the process
   const std::string& library = arguments.against.library;
   Keeper keeper(arguments, std::move(*corpus));
   const Progress progress(static_cast<size_t>(arguments.options.count));

@@ -1,6 +1,7 @@
 // What `pooljit fuzz` keeps: findings in folders that others can run, and a campaign that goes on.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "frontend/pool_spec.h"
@@ -83,6 +84,26 @@ TEST(Corpus, IsContinued) {
   EXPECT_EQ(broken.exit, 1) << broken.out << broken.err;
   EXPECT_NE(broken.out.find("a kept case: "), std::string::npos) << broken.out;
   EXPECT_EQ(folders_in(folder / "kept/findings").size(), 1U);
+}
+
+TEST(Corpus, ACampaignThatDoesNotBeginLeavesNoFolder) {
+  const TempFolder folder;
+  EXPECT_EQ(shell("$P fuzz --count 1 --only softmax --corpus $T/kept", folder).exit, 4);
+  EXPECT_FALSE(std::filesystem::exists(folder / "kept"));
+  // Stopped while the library is asked what it does: at once, for there is nothing to sum up.
+  const test::Outcome stopped = shell("$P fuzz --case-seconds 3 --corpus $T/kept" + against("hangs") +
+                                          " & pid=$!\nsleep 0.5; kill -TERM $pid; wait $pid",
+                                      folder);
+  EXPECT_EQ(stopped.exit, 128 + SIGTERM) << stopped.out << stopped.err;
+  EXPECT_FALSE(std::filesystem::exists(folder / "kept"));
+}
+
+TEST(Corpus, AFolderThatCannotBeMadeEndsTheCampaign) {
+  const TempFolder folder;
+  test::write_file(folder / "kept", "");
+  const test::Outcome outcome = shell("$P fuzz --seconds 600 --corpus $T/kept" + against("right"), folder);
+  EXPECT_EQ(outcome.exit, 5) << outcome.out;
+  EXPECT_NE(outcome.err.find("file.create"), std::string::npos) << outcome.err;
 }
 
 TEST(Snippets, SayTheLayer) {

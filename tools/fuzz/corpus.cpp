@@ -24,10 +24,6 @@ tl::unexpected<ir::Error> unreadable(const std::string& path, int line) {
 ir::Result<Corpus> Corpus::open(const std::string& folder) {
   Corpus corpus;
   corpus.folder_ = folder;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    return ir::system_error("file.create", fmt::format("cannot make {}: {}", folder, error.message()));
   const std::string state = folder + "/campaign.json", cases = folder + "/cases.jsonl";
   if (std::ifstream file(state); file) try {
       const auto json = nlohmann::json::parse(file);
@@ -64,6 +60,10 @@ ir::Result<void> Corpus::keep(const CampaignOptions& options, const CampaignRepo
       cases += nlohmann::json(all[i]).dump() + "\n";
   const nlohmann::ordered_json state = {
       {"seed", options.seed}, {"next", report.next}, {"covered", nlohmann::json(report.coverage)}};
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error)
+    return ir::system_error("file.create", fmt::format("cannot make {}: {}", folder_, error.message()));
   tools::OutputFiles files;
   for (const auto& [name, content] :
        {std::pair("/cases.jsonl", cases), std::pair("/campaign.json", state.dump() + "\n")}) {

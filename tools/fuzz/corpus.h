@@ -17,8 +17,7 @@ namespace pooljit::fuzz {
 
 class Corpus {
  public:
-  // What the folder holds; one that is not there is made. Errors: "fuzz.corpus" (a file in it is not
-  // readable), "file.create".
+  // What the folder holds; nothing if it is not there. Errors: "fuzz.corpus" (a file in it is not readable).
   static ir::Result<Corpus> open(const std::string& folder);
 
   // Absent: it is new.
@@ -26,7 +25,7 @@ class Corpus {
   // Continues: first case, cases to be tried again, what was covered. With another seed than the folder's the
   // numbers begin anew.
   void continue_in(CampaignOptions& options);
-  // Writes the state of the campaign. Errors: "file.create", "file.write", "file.rename".
+  // Writes the state of the campaign; makes the folder. Errors: "file.create", "file.write", "file.rename".
   ir::Result<void> keep(const CampaignOptions& options, const CampaignReport& report) const;
 
   std::string findings() const { return folder_ + "/findings"; }
