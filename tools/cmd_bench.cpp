@@ -228,12 +228,18 @@ void print_report(const BenchReport& report) {
   fmt::print("  times are medians of samples that take turns, +- half the distance between the quartiles\n");
 }
 
-ir::Result<Exit> bench(BenchArguments arguments) {
+// The spec at --size. Errors: those of the spec, "spec.free", "size.text".
+ir::Result<std::string> sized_spec(const BenchArguments& arguments) {
   auto sized = at_size(arguments.spec, arguments.size);
+  if (!sized) return sized;
+  if (const auto spec = frontend::parse_spec(*sized); !spec) return tl::unexpected(spec.error());
+  return sized;
+}
+
+ir::Result<Exit> bench(BenchArguments arguments) {
+  auto sized = sized_spec(arguments);
   if (!sized) return tl::unexpected(sized.error());
   arguments.spec = std::move(*sized);
-  const auto spec = frontend::parse_spec(arguments.spec);  // sizes are known
-  if (!spec) return tl::unexpected(spec.error());
   const auto report = measure_spec(arguments);
   if (!report) return tl::unexpected(report.error());
   if (arguments.json)
@@ -245,14 +251,13 @@ ir::Result<Exit> bench(BenchArguments arguments) {
 
 ir::Result<Exit> compare(BenchArguments arguments) {
   SessionArguments& session = arguments.session;
-  std::vector<std::string> sizes;
-  if (!arguments.size.empty()) sizes.push_back(arguments.size);
   if (arguments.file.empty()) {
-    const auto sized = at_sizes(arguments.spec, sizes);
+    const auto sized = sized_spec(arguments);
     if (!sized) return tl::unexpected(sized.error());
-    const std::string& name = arguments.size.empty() ? arguments.spec : sized->front();
-    session.problems = {{name, sized->front()}};
+    session.problems = {{arguments.size.empty() ? arguments.spec : *sized, *sized}};
   } else {
+    std::vector<std::string> sizes;
+    if (!arguments.size.empty()) sizes.push_back(arguments.size);
     auto problems = read_problems(arguments.file, sizes);
     if (!problems) return tl::unexpected(problems.error());
     session.problems = std::move(*problems);

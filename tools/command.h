@@ -38,6 +38,7 @@ void add_export(CLI::App& app, Action& action);
 void add_evaluate(CLI::App& app, Action& action);
 void add_onnx(CLI::App& app, Action& action);  // only with POOLJIT_ONNX
 
+Exit exit_of_error(const ir::Error& error);  // by its kind
 // "pooljit: id: message" and "hint: ..." on stderr; the exit code of the error's kind.
 Exit report(const ir::Error& error);
 

@@ -6,9 +6,7 @@
 
 namespace pooljit::tools {
 
-Exit report(const ir::Error& error) {
-  fmt::print(stderr, "pooljit: {}: {}\n", error.id, error.message);
-  if (!error.hint.empty()) fmt::print(stderr, "hint: {}\n", error.hint);
+Exit exit_of_error(const ir::Error& error) {
   switch (error.kind) {
     case ir::ErrorKind::invalid:
       return Exit::invalid;
@@ -18,6 +16,12 @@ Exit report(const ir::Error& error) {
       return Exit::system;
   }
   return Exit::system;
+}
+
+Exit report(const ir::Error& error) {
+  fmt::print(stderr, "pooljit: {}: {}\n", error.id, error.message);
+  if (!error.hint.empty()) fmt::print(stderr, "hint: {}\n", error.hint);
+  return exit_of_error(error);
 }
 
 std::string exit_code_help() {

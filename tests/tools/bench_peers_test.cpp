@@ -228,6 +228,23 @@ TEST(BenchPeers, CtrlCKeepsWhatItHas) {
   EXPECT_LT(found["layers"].size(), 490U);
 }
 
+TEST(BenchPeers, WhereNoLayerIsMeasuredTheFirstErrorCounts) {
+  const TempFolder folder;
+  const struct {
+    const char* layers;
+    int exit;
+  } rows[] = {{"max_pool2d(float32[1,3,H,W], kernel_size=2)\n", 3},
+              {"max_pool2d(float32[1,3,4,4], kernel_size=0)\n", 3},
+              {"avg_pool2d(int64[1,2,4,4], kernel_size=2, divisor_override=2147483648)\n", 4},
+              {"max_pool2d(float32[1,3,4,4], kernel_size=0)\nmax_pool2d(float32[1,3,4,4], 2)\n", 0}};
+  for (const auto& row : rows) {
+    write_file(folder / "layers.txt", row.layers);
+    const Outcome outcome = shell("$P bench --peers none --seconds 0.001 --file $T/layers.txt", folder);
+    EXPECT_EQ(outcome.exit, row.exit) << row.layers << outcome.err;
+    EXPECT_NE(outcome.err.find("left out: "), std::string::npos) << outcome.err;
+  }
+}
+
 TEST(BenchPeers, ASpecBesideAPeerIsAComparison) {
   const TempFolder folder;
   const Outcome outcome = shell(std::string("$P bench --seconds 0.001 --peers plain,") + toy +

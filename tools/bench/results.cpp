@@ -137,33 +137,34 @@ std::vector<std::string> disturbances(const BenchResults& results) {
 std::string as_json(const BenchResults& results) {
   Json machine;
   for (const Fact& fact : results.machine) machine[fact.name] = fact.value;
-  const Json json = {
-      {"format", "pooljit bench 1"},
-      {"command", results.command},
-      {"date", results.date},
-      {"complete", results.is_complete},
-      {"machine", machine},
-      {"disturbances", disturbances(results)},
-      {"caches", results.caches},
-      {"engines", list(results.engines,
-                       [](const MeasuredEngine& one) {
-                         return Json{{"name", one.name}, {"version", one.version}};
-                       })},
-      {"absent", list(results.absent, left_out_json)},
-      {"summaries", list(summarize(results), summary_json)},
-      {"layers", list(results.layers, layer_json)},
-      {"refused",
-       list(results.refused,
-            [](const RefusedLayer& one) {
-              return Json{{"name", one.name}, {"spec", one.spec}, {"id", one.id}, {"why", one.message}};
-            })},
-      {"roofline", list(results.roofline,
-                        [](const RooflinePoint& one) {
-                          return Json{{"bytes", one.bytes},
-                                      {"bytes_per_second", one.bytes_per_second},
-                                      {"streams", one.streams}};
-                        })},
-      {"families", list(results.families, family_json)}};
+  const Json json = {{"format", "pooljit bench 1"},
+                     {"command", results.command},
+                     {"date", results.date},
+                     {"complete", results.is_complete},
+                     {"machine", machine},
+                     {"disturbances", disturbances(results)},
+                     {"caches", results.caches},
+                     {"engines", list(results.engines,
+                                      [](const MeasuredEngine& one) {
+                                        return Json{{"name", one.name}, {"version", one.version}};
+                                      })},
+                     {"absent", list(results.absent, left_out_json)},
+                     {"summaries", list(summarize(results), summary_json)},
+                     {"layers", list(results.layers, layer_json)},
+                     {"refused", list(results.refused,
+                                      [](const RefusedLayer& one) {
+                                        return Json{{"name", one.name},
+                                                    {"spec", one.spec},
+                                                    {"id", one.error.id},
+                                                    {"why", one.error.message}};
+                                      })},
+                     {"roofline", list(results.roofline,
+                                       [](const RooflinePoint& one) {
+                                         return Json{{"bytes", one.bytes},
+                                                     {"bytes_per_second", one.bytes_per_second},
+                                                     {"streams", one.streams}};
+                                       })},
+                     {"families", list(results.families, family_json)}};
   return json.dump(1) + "\n";
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/error.h"
 #include "tools/bench/peers.h"
 #include "tools/load.h"
 #include "tools/measure.h"
@@ -43,7 +44,8 @@ struct LayerResult {
 
 // A layer that pooljit itself does not do, or bench cannot.
 struct RefusedLayer {
-  std::string name, spec, id, message;
+  std::string name, spec;
+  ir::Error error;
 };
 
 // One layer with one number changed.

@@ -108,7 +108,7 @@ class Session {
         results_.layers.push_back(std::move(*layer));
       } else {
         fmt::print(stderr, "left out: {}: {}\n", problem.name, to_string(layer.error()));
-        results_.refused.push_back({problem.name, problem.spec, layer.error().id, layer.error().message});
+        results_.refused.push_back({problem.name, problem.spec, layer.error()});
       }
     }
   }
@@ -201,7 +201,8 @@ bool is_right(const LayerResult& layer) {
 
 Exit exit_of(const BenchResults& results) {
   if (!results.is_complete) return Exit::interrupted;
-  if (results.layers.empty()) return Exit::unsupported;
+  if (results.layers.empty())
+    return results.refused.empty() ? Exit::unsupported : exit_of_error(results.refused.front().error);
   for (const LayerResult& layer : results.layers)
     if (!is_right(layer)) return Exit::difference;
   return Exit::ok;
