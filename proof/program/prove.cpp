@@ -164,7 +164,7 @@ class Prover {
     if (joined.key != KeyForm::none) throw Unreadable{"a key is stored"};
     if (in_order && joined.was_key && joined.elements.size() > 1)
       throw Unreadable{"keys do not say which of equal elements comes first"};
-    expect_elements(joined.elements, wanted, in_order);
+    expect_elements(joined.elements.copy(), wanted, in_order);
     if (!wanted.empty()) expect_nans(joined.nans);
   }
 

@@ -72,7 +72,7 @@ Joined Provenance::converted(const LaneTerm& term) {
 
 Joined Provenance::append(const Joined& before, const Joined& after, Nans nans) {
   Joined joined = before;
-  joined.elements.insert(joined.elements.end(), after.elements.begin(), after.elements.end());
+  joined.elements = before.elements.followed_by(after.elements);
   joined.nans = nans;
   joined.was_key = before.was_key || after.was_key;
   return joined;
@@ -98,7 +98,7 @@ std::vector<int64_t> Provenance::seen_nans(TermId mask) {
   if (!is_test && !is_union) throw Unreadable{"a choice among elements that is none of a maximum's"};
   std::vector<int64_t> seen;
   for (TermId part : {term.args[0], term.args[1]}) {
-    const std::vector<int64_t> more = is_union ? seen_nans(part) : value(part).elements;
+    const std::vector<int64_t> more = is_union ? seen_nans(part) : value(part).elements.copy();
     if (!is_union && value(part).dtype != term.dtype)
       throw Unreadable{"a comparison of elements as another type than theirs"};
     if (!is_union && value(part).nans == Nans::lost) throw Unreadable{"a NaN is looked for where it is lost"};
@@ -112,7 +112,7 @@ std::vector<int64_t> Provenance::seen_nans(TermId mask) {
 // A NaN where one of the same elements is one, and else what is right if none is.
 Joined Provenance::with_seen_nans(const LaneTerm& term) {
   Joined joined = value(term.args[2]);
-  std::vector<int64_t> elements = joined.elements;
+  std::vector<int64_t> elements = joined.elements.copy();
   std::sort(elements.begin(), elements.end());
   elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
   if (seen_nans(term.args[0]) != elements) throw Unreadable{"NaNs are looked for in other elements"};
@@ -216,16 +216,15 @@ Winner Provenance::of_later(const Wins& found, TermId index_of_x, TermId index_o
     const Nans nans = this->winner(part).nans;
     if (nans != Nans::kept && nans != winner.nans) throw Unreadable{"an index that treats NaNs in two ways"};
   }
-  const std::vector<Winner::Row> after = rows(index_of_x, found.x);
-  winner.rows.insert(winner.rows.end(), after.begin(), after.end());
+  winner.rows = winner.rows.followed_by(rows(index_of_x, found.x));
   return winner;
 }
 
 // The index's rows belong to the elements of the value that it goes with. Of integers a value does not say
 // in which order these were joined.
-std::vector<Winner::Row> Provenance::rows(TermId index, TermId value_term) {
-  std::vector<Winner::Row> rows = winner(index).rows;
-  const std::vector<int64_t>& elements = value(value_term).elements;
+Sequence<Winner::Row> Provenance::rows(TermId index, TermId value_term) {
+  Sequence<Winner::Row> rows = winner(index).rows;
+  const Sequence<int64_t> elements = value(value_term).elements;
   if (rows.size() == 1 && rows[0].element == -1) {
     if (elements.size() > 1) throw Unreadable{"one index for several elements"};
     return {{elements.empty() ? -1 : elements[0], rows[0].index}};
@@ -247,10 +246,9 @@ Winner Provenance::added(const Winner& a, const Winner& b, DType dtype) {
   const auto is_same = [](const Winner::Row& x, const Winner::Row& y) { return x.element == y.element; };
   if (a.nans != b.nans || !std::ranges::equal(a.rows, b.rows, is_same))
     throw Unreadable{"indices of two winners are added"};
-  Winner sum = a;
-  for (size_t i = 0; i < sum.rows.size(); ++i)
-    sum.rows[i].index = lane_bits(dtype, sum.rows[i].index + b.rows[i].index);
-  return sum;
+  std::vector<Winner::Row> sums = a.rows.copy();
+  for (size_t i = 0; i < sums.size(); ++i) sums[i].index = lane_bits(dtype, sums[i].index + b.rows[i].index);
+  return {std::move(sums), a.nans};
 }
 
 // Arithmetic with constants, shifts and conversions move each row's number.
@@ -258,11 +256,12 @@ Winner Provenance::moved(const LaneTerm& term) {
   if (term.op == Op::add && !graph_.is_constant(term.args[0]) && !graph_.is_constant(term.args[1]))
     return added(winner(term.args[0]), winner(term.args[1]), term.dtype);
   const bool is_first = !graph_.is_constant(term.args[0]);
-  Winner winner = this->winner(term.args[is_first ? 0 : 1]);
+  const Winner& winner = this->winner(term.args[is_first ? 0 : 1]);
+  std::vector<Winner::Row> rows = winner.rows.copy();
   const auto other = term.args[is_first ? 1 : 0];
   const bool has_constant = other != no_term && graph_.is_constant(other);
   const int64_t constant = has_constant ? graph_[other].imm : 0;
-  for (auto& [element, index] : winner.rows) {
+  for (auto& [element, index] : rows) {
     int64_t moved = index;
     if (term.op == Op::add && has_constant)
       moved = index + constant;
@@ -276,7 +275,7 @@ Winner Provenance::moved(const LaneTerm& term) {
       throw Unreadable{fmt::format("{} of indices", info(term.op).text)};
     index = lane_bits(term.dtype, moved);
   }
-  return winner;
+  return {std::move(rows), winner.nans};
 }
 
 }  // namespace pooljit::ir

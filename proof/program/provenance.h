@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "ir/nest.h"
+#include "proof/program/sequence.h"
 #include "proof/program/terms.h"
 
 namespace pooljit::ir {
@@ -38,7 +39,7 @@ enum class Nans : uint8_t {
 enum class KeyForm : uint8_t { none, nans_above, nans_below };
 
 struct Joined {
-  std::vector<int64_t> elements;  // offsets in bytes, in the order in which ties are decided
+  Sequence<int64_t> elements;  // offsets in bytes, in the order in which ties are decided
   Nans nans = Nans::never;
   DType dtype = DType::f32;
   KeyForm key = KeyForm::none;
@@ -50,7 +51,7 @@ struct Winner {
   struct Row {
     int64_t element, index;
   };
-  std::vector<Row> rows;  // in the order in which ties are decided
+  Sequence<Row> rows;  // in the order in which ties are decided
   Nans nans = Nans::kept;
 };
 
@@ -76,7 +77,7 @@ class Provenance {
   };
   // The winner of some elements where it equals the best of all; elsewhere `none`, which no index exceeds.
   struct Candidates {
-    std::vector<Winner::Row> rows;
+    Sequence<Winner::Row> rows;
     TermId best = no_term;
     int64_t none = 0;
   };
@@ -90,8 +91,9 @@ class Provenance {
   std::optional<std::pair<TermId, TermId>> less(TermId mask) const;
   bool are_equal(TermId mask, TermId x, TermId y) const;
   bool is_place_of_nan(TermId mask, const Wins& found);
-  static std::vector<Winner::Row> merged(std::vector<Winner::Row> all, std::vector<Winner::Row> after);
-  std::vector<Winner::Row> merged(const Wins& found) {
+  static Sequence<Winner::Row> merged(const Sequence<Winner::Row>& before,
+                                      const Sequence<Winner::Row>& after);
+  Sequence<Winner::Row> merged(const Wins& found) {
     return merged(rows(found.y_index, found.y), rows(found.x_index, found.x));
   }
   // --- proof/program/provenance_equals.cpp
@@ -103,7 +105,7 @@ class Provenance {
   Winner first_of_best(const LaneTerm& term);
   std::optional<Winner> largest_of_kept(const LaneTerm& term);
   static std::vector<int64_t> distinct(std::vector<int64_t> elements);
-  static bool are_of(const std::vector<Winner::Row>& rows, const Joined& value);
+  static bool are_of(const Sequence<Winner::Row>& rows, const Joined& value);
   Joined joined_by_place(const Wins& found);
   bool is_pick(const LaneTerm& term) const { return term.op == (is_max_ ? Op::max : Op::min); }
 
@@ -130,7 +132,7 @@ class Provenance {
   Winner of_later(const Wins& found, TermId index_of_x, TermId index_of_y);
   Winner moved(const LaneTerm& term);
   static Winner added(const Winner& a, const Winner& b, DType dtype);
-  std::vector<Winner::Row> rows(TermId index, TermId value);
+  Sequence<Winner::Row> rows(TermId index, TermId value);
 
   const TermGraph& graph_;
   bool is_max_;

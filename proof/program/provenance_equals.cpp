@@ -19,10 +19,10 @@ std::vector<int64_t> Provenance::distinct(std::vector<int64_t> elements) {
   return elements;
 }
 
-bool Provenance::are_of(const std::vector<Winner::Row>& rows, const Joined& value) {
+bool Provenance::are_of(const Sequence<Winner::Row>& rows, const Joined& value) {
   std::vector<int64_t> elements;
   for (const Winner::Row& row : rows) elements.push_back(row.element);
-  return distinct(std::move(elements)) == distinct(value.elements);
+  return distinct(std::move(elements)) == distinct(value.elements.copy());
 }
 
 // x, y of a mask that compares y with the best or the worst of both: x wins where they are not equal.
@@ -56,7 +56,8 @@ Provenance::Candidates Provenance::if_best(const LaneTerm& term) {
                            mask.pred == Predicate::eq && graph_.is_constant(term.args[2]);
   if (!is_equality) throw Unreadable{"the least of indices that are not chosen by equality"};
   TermId x = mask.args[0], best = mask.args[1];
-  if (distinct(value(x).elements).size() > distinct(value(best).elements).size()) std::swap(x, best);
+  if (distinct(value(x).elements.copy()).size() > distinct(value(best).elements.copy()).size())
+    std::swap(x, best);
   const auto is_compared = [&](TermId id) { return bytes(value(id).dtype) == bytes(mask.dtype); };
   if (value(x).dtype != value(best).dtype || !is_compared(x))
     throw Unreadable{"a comparison of elements as another type than theirs"};

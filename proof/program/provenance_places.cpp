@@ -69,10 +69,12 @@ Provenance::Wins Provenance::place_wins(TermId mask) {
   return parts.size() == (found.nan_wins ? 3 : 2) ? found : Wins{};
 }
 
-std::vector<Winner::Row> Provenance::merged(std::vector<Winner::Row> all, std::vector<Winner::Row> after) {
-  for (const auto* part : {&all, &after})
+Sequence<Winner::Row> Provenance::merged(const Sequence<Winner::Row>& before,
+                                         const Sequence<Winner::Row>& after) {
+  for (const auto* part : {&before, &after})
     if (!std::ranges::is_sorted(*part, {}, &Winner::Row::index))
       throw Unreadable{"indices that decide between equal elements do not ascend"};
+  std::vector<Winner::Row> all = before.copy();
   all.insert(all.end(), after.begin(), after.end());
   // "No element yet" counts only where it is the first: it is as large as the lowest element behind it.
   std::ranges::stable_sort(all, [](const Winner::Row& a, const Winner::Row& b) {
@@ -92,9 +94,10 @@ std::vector<Winner::Row> Provenance::merged(std::vector<Winner::Row> all, std::v
 Joined Provenance::joined_by_place(const Wins& found) {
   const Joined &x = value(found.x), &y = value(found.y);
   Joined joined = x.elements.empty() ? y : joined_by(found, x, y);  // a constant is no NaN
-  joined.elements.clear();
+  std::vector<int64_t> elements;
   for (const Winner::Row& row : merged(found))
-    if (row.element != -1) joined.elements.push_back(row.element);
+    if (row.element != -1) elements.push_back(row.element);
+  joined.elements = std::move(elements);
   return joined;
 }
 

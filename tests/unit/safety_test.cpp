@@ -24,7 +24,11 @@
 #include <tuple>
 #include <vector>
 
+#include "frontend/pool_spec.h"
+#include "ir/choose/enumerate.h"
+#include "ir/schedules/lower.h"
 #include "pooljit.h"
+#include "proof/program/prove.h"
 #include "runtime/cache.h"
 #include "runtime/compile.h"
 #include "runtime/cpu_features.h"
@@ -324,6 +328,22 @@ TEST(Safety, AKernelRunsWhereItsThreadGetsNoScratchMemory) {
   EXPECT_EQ(wrong, 0);
 }
 #endif
+
+// A winner is read tap by tap. What is known after each tap takes no memory of its own.
+TEST(Limits, AProofTakesMemoryInProportionToTheWindow) {
+  const auto most_held = [](int64_t taps) {
+    const std::string spec =
+        "global_min_pool1d(uint8[1,8," + std::to_string(taps) + "]:nhwc, return_indices=True)";
+    const ir::PoolNest nest = make_nest(*frontend::parse_spec(spec));
+    const ir::Schedule schedule = ir::enumerate_schedules(nest, ir::Isa::avx2)[0];
+    const ir::Program program = *ir::lower(nest, schedule, ir::Isa::avx2);
+    allocations = {};
+    const auto proof = ir::prove(program, nest);
+    EXPECT_TRUE(proof) << ir::to_string(proof.error());
+    return allocations.most_held;
+  };
+  EXPECT_LE(most_held(2000), 3 * most_held(1000));
+}
 
 TEST(Limits, ALongTextIsRefusedUnread) {
   const std::string text = "max_pool2d(float32[1,1,4,4], kernel_size=2" + std::string(65536, ' ') + ")";
