@@ -153,8 +153,8 @@ std::vector<RowPiece> pieces_of(const std::vector<TileLoop>& row, int64_t most) 
     may_grow = true;
   };
   for (TileLoop loop : row) {
-    const int64_t each = loop.outputs > 0 ? most / loop.outputs : 0;
-    if (each > 0 && loop.count > each) {
+    const int64_t each = loop.outputs > 0 ? std::max<int64_t>(1, most / loop.outputs) : loop.count;
+    if (loop.count > each) {
       TileLoop part = loop;
       part.count = each;
       may_grow = false;

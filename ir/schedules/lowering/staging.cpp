@@ -12,18 +12,20 @@ namespace pooljit::ir {
 namespace {
 
 constexpr int64_t line_bytes = 64;
-constexpr int64_t widest_vector = 64;   // bytes
-constexpr int64_t least_side = 4;       // of what is transposed: fewer rows or columns fill no vectors
-constexpr int64_t most_columns = 1024;  // of a row, at once
+constexpr int64_t widest_vector = 64;  // bytes
+constexpr int64_t least_side = 4;      // of what is transposed: fewer rows or columns fill no vectors
+constexpr int64_t most_columns = 512;  // of a row, at once
 constexpr int64_t most_columns_bytes = 16 << 10;  // of a group of channels, which the first cache holds
 constexpr int64_t most_pixels_bytes = 64 << 10;   // of a row of pixels: the second cache holds it
+constexpr int64_t most_bytes = 192 << 10;         // of all, where these are too few
 
 bool writes_indices(const PoolNest& nest) { return nest.indices && !nest.is_backward(); }
 
-// Lines of scratch memory: an odd number of the cache's lines from one to the next, so that what lies at the
-// same place in each does not meet in one set.
+// Lines of scratch memory: of several of the cache's lines, but no multiple of four, so that what lies at the
+// same place in each does not meet in a few sets.
 int64_t line_elements(DType dtype, int64_t elements) {
-  return (ceil_div(elements * bytes(dtype), line_bytes) | 1) * line_bytes / bytes(dtype);
+  const int64_t lines = ceil_div(elements * bytes(dtype), line_bytes);
+  return (lines % 4 == 0 ? lines + 1 : lines) * line_bytes / bytes(dtype);
 }
 
 bool may_stage(const PoolNest& nest) {
@@ -50,9 +52,9 @@ Staging staging_of(const PoolNest& nest, const Lay& lay) {
 
 // Channels of a group: whole vectors of them, and blocks, that the bytes hold; a number that divides all, if
 // there is one.
-int64_t group_of(const PoolNest& nest, int64_t channel_bytes, int64_t most_bytes) {
+int64_t group_of(const PoolNest& nest, int64_t channel_bytes, int64_t bytes_held) {
   const int64_t step = std::max(largest_block(nest), widest_vector / bytes(nest.output.dtype));
-  const int64_t most = std::max(step, most_bytes / channel_bytes / step * step);
+  const int64_t most = std::max(step, bytes_held / channel_bytes / step * step);
   if (most >= nest.channels) return nest.channels;
   for (int64_t group = most; 2 * group > most; group -= step)
     if (nest.channels % group == 0) return group;
@@ -91,7 +93,7 @@ std::optional<Staging> staged_columns(const PoolNest& nest, int64_t rows) {
   const View& output = staging.nest.output;
   staging.channels = group_of(nest, byte_stride(output, output.channel_stride), most_columns_bytes);
   const int64_t indices = writes_indices(nest) ? staging.bytes_of(*staging.nest.indices) : 0;
-  if (staging.bytes_of(output) + indices > 2 * most_pixels_bytes) return {};
+  if (staging.bytes_of(output) + indices > most_bytes) return {};
   return staging;
 }
 
@@ -112,7 +114,7 @@ std::optional<Staging> staged_pixels(const PoolNest& nest) {
   staging.columns = columns;
   staging.by_pixels = true;
   const int64_t indices = writes_indices(nest) ? staging.bytes_of(*staging.nest.indices) : 0;
-  if (staging.bytes_of(staging.nest.output) + indices > 2 * most_pixels_bytes) return {};
+  if (staging.bytes_of(staging.nest.output) + indices > most_bytes) return {};
   return staging;
 }
 
