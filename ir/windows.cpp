@@ -228,6 +228,13 @@ Interior gather_interior(const NestDim& dim) {
   return {begin, end};
 }
 
+// What most windows of an irregular adaptive dimension move by: the quotient, or one more, which `larger` of
+// its steps are.
+int64_t usual_step(int64_t input, int64_t output) {
+  const int64_t step = input / output, larger = input % output - 1;
+  return step > 0 && 2 * larger > output - 1 ? step + 1 : step;
+}
+
 }  // namespace
 
 Period NestDim::period() const {
@@ -236,7 +243,7 @@ Period NestDim::period() const {
       return {1, stride};
     case DimKind::adaptive: {
       const int64_t common = std::gcd(input, output);
-      if (common == 1) return {1, input / output};
+      if (common == 1) return {1, usual_step(input, output)};
       return {output / common, input / common};
     }
     case DimKind::gather:

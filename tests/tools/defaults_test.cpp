@@ -196,6 +196,9 @@ TEST(Defaults, FillVectorsWhereElementsAreAdjacent) {
       "adaptive_avg_pool3d_backward(float16[4,7,9,12,1154], output_size=[2,2,12], strides=[336,48,0,12,1])",
       "avg_pool2d_backward(bfloat16[2,2,16,767], kernel_size=[6,25], stride=1, padding=[8,9,3,12], "
       "count_include_pad=False)",
+      // Many windows in few runs of alike ones.
+      "adaptive_avg_pool3d(bfloat16[270,1,12,1144], output_size=[4,3,71])",
+      "adaptive_max_pool2d(int16[16,12,3242], output_size=[1,128])",
       // Rows of one output: vectors of channels, lane by lane.
       "prod_pool3d(float16[8,31,5,9,2], kernel_size=[5,9,2], stride=3, padding=[0,1,0], ceil_mode=True)",
       "sum_pool3d(float16[4,129,5,2,3], kernel_size=1, stride=3, padding=[0,0,0,-1,-1,-1])",

@@ -121,9 +121,11 @@ bool Facts::are_strided_halves() const {
 }
 
 bool Facts::has_many_unlike() const {
-  constexpr int64_t many = 64;
-  return std::ranges::any_of(
-      nest.dims, [](const NestDim& dim) { return dim.kind != DimKind::pool && dim.output > many; });
+  constexpr int64_t many = 64, most_counted = 512;
+  return std::ranges::any_of(nest.dims, [](const NestDim& dim) {
+    if (dim.kind == DimKind::pool || dim.output <= many) return false;
+    return dim.output > most_counted || std::ssize(runs(dim)) > many;
+  });
 }
 
 bool Facts::are_channels_nearer() const {

@@ -1,9 +1,9 @@
 // window_rows: a vector holds neighbouring taps of one window's row. When all rows are taken in, its lanes
 // are reduced. For long windows, few in number, where vectors of outputs would have idle lanes: global and
 // adaptive pooling of channels-first planes. The taps of a row must be adjacent. Windows of a row that
-// differ in more than their place have code of their own. A plane without gaps that a window covers whole
-// is one row. With indices each lane keeps the place of its best tap, and places decide between equal
-// lanes, because taps are not taken in the window's order. Code for all sizes is in
+// differ in more than their place have code of their own, or each run of alike ones has. A plane without gaps
+// that a window covers whole is one row. With indices each lane keeps the place of its best tap, and places
+// decide between equal lanes, because taps are not taken in the window's order. Code for all sizes is in
 // ir/schedules/families/window_rows_any_size.h and window_rows_lines.h.
 //
 // windows_together=R: the lanes of R windows are reduced together (ir/schedules/lanes/lane_fold.h). These
@@ -114,19 +114,25 @@ class WindowRows {
     low_.close(loops);
   }
 
-  // The outputs of a row, each by code of its own.
+  // The outputs of a row, each, or each run of them, by code of its own.
   void emit_unlike(const Cursor& cursor) {
     const size_t last = nest_.dims.size() - 1;
     const NestDim& dim = nest_.dims[last];
-    for (int64_t output = 0; output < dim.output; ++output) {
-      const Window window = dim.window(output);
+    for (const Run& run : unlike_runs(nest_, reducer_.facts(), lanes_)) {
+      const Window& window = run.window;
+      const int64_t output = run.begin * dim.period().output + run.phase;
       Cursor at = low_.further_outputs(low_.at_input(cursor, last, {window.first}), last, {output});
       at.windows.push_back(low_.usual_window(last));
-      at.windows.back().divisor_taps = b_.iconst(divisor_taps(nest_, window));
-      at.windows.back().first = b_.iconst(window.first);
-      at.windows.back().first_tap = b_.iconst(window.first_tap);
+      WindowAt& here = at.windows.back();
+      here.divisor_taps = b_.iconst(divisor_taps(nest_, window));
+      here.first = b_.iconst(window.first);
+      here.first_tap = b_.iconst(window.first_tap);
+      here.periods = b_.iconst(run.end - run.begin);
+      here.phases = b_.iconst(run.phases);
       row_ = cut_window_row(nest_, reducer_.facts(), b_.isa(), schedule_, window.taps);
+      const int loops = run.outputs() == 1 ? 0 : low_.open_outputs(at);
       emit_windows(at);
+      low_.close(loops);
     }
   }
 
@@ -290,7 +296,8 @@ Result<void> no_rows_of_windows() {
   return unsupported(
       "schedule.strides",
       "window_rows needs rows of at least four taps, channels that do not lie next to each other, as many "
-      "taps in all windows or at most 64 windows in a row, no zeros=first without indices, no indices by "
+      "taps in all windows or at most 64 windows, or runs of alike ones, in a row, no zeros=first without "
+      "indices, no indices by "
       "columns, and with indices no more lanes than taps",
       "use channels_last or channels_first");
 }

@@ -40,8 +40,13 @@ int64_t row_taps(const PoolNest& nest);
 int64_t least_row_taps(const PoolNest& nest);
 // Elements from a tap of a row to the next.
 int64_t row_tap_stride(const PoolNest& nest);
-// True if the windows of a row differ in more than their place: each then has code of its own.
+// True if the windows of a row differ in more than their place: each, or each run of those that do not, then
+// has code of its own.
 bool are_windows_unlike(const PoolNest& nest);
+
+// Unlike windows of a row, in the order of their code: one by one if that code is short, else runs of windows
+// that differ in their place only.
+std::vector<Run> unlike_runs(const PoolNest& nest, const ReductionFacts& facts, int lanes);
 
 // True if a state is two or three vectors, all of which are joined lane by lane: with indices, and in sums of
 // int64.

@@ -16,9 +16,12 @@ namespace {
 // Straight-line code up to so many vectors per row.
 constexpr size_t unroll_vectors = 16;
 constexpr int64_t shortest_row = 4;
-// Windows of a row with code of their own; of more than a few, with so many vectors of taps in it.
+// Unlike windows of a row, or runs of them, with code of their own; of more than a few, with so many vectors
+// of taps in it.
 constexpr int64_t few_unlike = 16, most_unlike = 64;
 constexpr int64_t most_unlike_vectors = 512;
+// Adaptive windows of a row whose runs are counted: of more, counting takes longer than compiling.
+constexpr int64_t most_counted = 512;
 // Registers that windows side by side leave free.
 constexpr int64_t spare_registers = 5;
 constexpr int64_t most_channels_together = 8;
@@ -136,12 +139,12 @@ void end(Slice& last, int64_t taps, bool are_equal, const WindowRowsSchedule& sc
   }
 }
 
-// True if code for each window of a row is not too long; all_vectors: of a row of a window.
-bool is_short(const PoolNest& nest, const ReductionFacts& facts, int64_t all_vectors) {
+// True if code for so many windows of a row is not too long; all_vectors: of a row of a window.
+bool is_short(const PoolNest& nest, const ReductionFacts& facts, int64_t windows, int64_t all_vectors) {
   constexpr int64_t most_taps = 24576;
   constexpr int64_t vectors_of_loop = 12;  // its body, and what it leaves
-  const int64_t windows = nest.dims.back().output;
   const int64_t vectors = all_vectors > int64_t{unroll_vectors} ? vectors_of_loop : all_vectors;
+  if (windows > most_unlike) return false;
   if (windows > few_unlike && (windows * vectors > most_unlike_vectors || row_tap_stride(nest) != 1))
     return false;
   return !facts.has_long_taps() ||
@@ -212,7 +215,7 @@ int64_t row_taps(const PoolNest& nest) {
   const NestDim& dim = nest.dims.back();
   if (!are_windows_unlike(nest)) return dim.most_taps();
   int64_t most = 0;
-  for (int64_t output = 0; output < dim.output; ++output) most = std::max(most, dim.window(output).taps);
+  for (const Run& run : runs(dim)) most = std::max(most, run.window.taps);
   return most;
 }
 
@@ -220,7 +223,7 @@ int64_t least_row_taps(const PoolNest& nest) {
   const NestDim& dim = nest.dims.back();
   int64_t least = dim.most_taps();
   if (are_windows_unlike(nest))
-    for (int64_t output = 0; output < dim.output; ++output) least = std::min(least, dim.window(output).taps);
+    for (const Run& run : runs(dim)) least = std::min(least, run.window.taps);
   return least;
 }
 
@@ -230,8 +233,22 @@ int64_t row_tap_stride(const PoolNest& nest) {
 
 bool are_windows_unlike(const PoolNest& nest) {
   const NestDim& dim = nest.dims.back();
-  const int64_t most = nest.has_any_size() ? few_unlike : most_unlike;
-  return dim.kind != DimKind::gather && dim.output <= most && !are_alike(dim);
+  const bool is_counted = dim.kind != DimKind::adaptive || dim.output <= most_counted;
+  if (dim.kind == DimKind::gather || !is_counted || are_alike(dim)) return false;
+  return nest.has_any_size() ? dim.output <= few_unlike : std::ssize(runs(dim)) <= most_unlike;
+}
+
+std::vector<Run> unlike_runs(const PoolNest& nest, const ReductionFacts& facts, int lanes) {
+  const NestDim& dim = nest.dims.back();
+  const std::vector<Run> all = runs(dim);
+  if (!is_short(nest, facts, dim.output, ceil_div(row_taps(nest), lanes))) return all;
+  const int64_t phases = dim.period().output;
+  std::vector<Run> alone;
+  for (int64_t output = 0; output < dim.output; ++output) {
+    const int64_t period = output / phases;
+    alone.push_back({period, period + 1, dim.window(output), output % phases, 1});
+  }
+  return alone;
 }
 
 bool has_places(const PoolNest& nest) {
@@ -288,7 +305,8 @@ bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts,
   if (nest.indices && least_row_taps(nest) < lanes) return false;
   const int64_t taps = row_taps(nest);
   const bool can_differ =
-      are_windows_unlike(nest) && least_row_taps(nest) > 0 && is_short(nest, facts, ceil_div(taps, lanes));
+      are_windows_unlike(nest) && least_row_taps(nest) > 0 &&
+      is_short(nest, facts, std::ssize(unlike_runs(nest, facts, lanes)), ceil_div(taps, lanes));
   return (can_differ || are_alike(dim)) && taps >= shortest_row && taps <= longest_row(facts, lanes);
 }
 
