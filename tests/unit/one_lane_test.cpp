@@ -51,6 +51,15 @@ constexpr Cause causes[] = {
     {"many unlike windows", "adaptive_max_pool1d(int8[16,1964], output_size=21)"},
     {"many unlike windows, several rows", "adaptive_avg_pool2d(float32[2,4,2960], output_size=[3,34])"},
     // Many outputs that read the same windows.
+    {"runs of alike windows", "adaptive_avg_pool3d(bfloat16[7,1,12,1144], output_size=[4,3,71])"},
+    {"runs of alike windows, steps rounded up", "adaptive_max_pool2d(float64[2,3,1529], output_size=[3,90])"},
+    {"runs of alike windows with indices",
+     "adaptive_max_pool2d(int16[2,3,3242], output_size=[1,128], return_indices=True)"},
+    {"runs of alike windows, several a period",
+     "adaptive_avg_pool2d(float32[2,3,3,662], output_size=[3,66])"},
+    // The nearer dimension has fewer elements.
+    {"lanes in the farther dimension",
+     "avg_pool1d(float64[2,86,76], kernel_size=1, dilation=3, ceil_mode=plain, strides=[13072,2,172])"},
     {"gradient of a few long windows", "adaptive_avg_pool2d_backward(float32[1,2,5,323], output_size=3)"},
     {"gradient of a few long maxima", "adaptive_max_pool2d_backward(float32[1,2,5,323], output_size=3)"},
     {"a few columns, many outputs", "adaptive_avg_pool2d(float32[1,2,3,8], output_size=[3,501])"},

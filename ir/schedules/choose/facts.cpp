@@ -135,12 +135,6 @@ bool Facts::are_channels_nearer() const {
   return false;
 }
 
-bool Facts::are_others_nearer() const {
-  const int64_t apart = channel_stride(nest.input), columns = nest.input.strides.back();
-  return channels > 1 && row.output > 1 &&
-         (family == Family::channels_last ? columns < apart : apart < columns);
-}
-
 bool Facts::may_roll_down() const {
   constexpr int64_t few_rows = 12;
   return 2 * row.output <= 3 * int64_t{fitting(row.output)} &&

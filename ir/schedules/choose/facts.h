@@ -133,8 +133,6 @@ struct Facts {
   bool has_many_unlike() const;
   // Channels are nearer in memory than some taps of a window: cache lines of one are those of the next, too.
   bool are_channels_nearer() const;
-  // Of vectors whose lanes are apart in memory: another dimension has nearer elements.
-  bool are_others_nearer() const;
   // A maximum, minimum or average without anything that takes more registers.
   bool wants_few_registers() const {
     return is_simple && is_same_dtype && (nest.is_extreme() || nest.divides());
