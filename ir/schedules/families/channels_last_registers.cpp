@@ -7,6 +7,7 @@
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/lowering/transpose.h"
 #include "ir/schedules/windows/rolling_outputs.h"
 
 namespace pooljit::ir {
@@ -67,6 +68,16 @@ int64_t registers_of_windows(const Layer& layer, const ChannelsLastOwn& schedule
       states + registers_of_result(layer));
 }
 
+// What staged results are transposed by.
+int64_t registers_of_stage(const Layer& layer, const ChannelsLastOwn& schedule) {
+  if (schedule.lanes == 1) return 0;
+  const std::optional<Staging> staging = staged_pixels(layer.nest());
+  int64_t most = 0;
+  for (const View& view : staging ? staging->results() : std::vector<View>())
+    most = std::max(most, transpose_registers(layer.isa(), view.dtype));
+  return most;
+}
+
 }  // namespace
 
 // Of the rolling partials, and of the newest columns, reduced over the outer dimensions.
@@ -91,10 +102,11 @@ int rolling_registers(const PoolNest& nest, const ReductionFacts& facts, Isa isa
 
 int channels_last_registers(const Layer& layer, const Schedule& given) {
   const ChannelsLastOwn schedule(given);
-  if (schedule.scan != ChannelsLastFields::Scan::windows)
-    return rolling_registers(layer.nest(), layer.facts(LaneUse::fixed), layer.isa(),
-                             schedule.vectors_side_by_side);
-  return static_cast<int>(registers_of_windows(layer, schedule));
+  const int64_t needed = schedule.scan == ChannelsLastFields::Scan::windows
+                             ? registers_of_windows(layer, schedule)
+                             : rolling_registers(layer.nest(), layer.facts(LaneUse::fixed), layer.isa(),
+                                                 schedule.vectors_side_by_side);
+  return static_cast<int>(std::max(needed, registers_of_stage(layer, schedule)));
 }
 
 }  // namespace pooljit::ir

@@ -17,6 +17,12 @@ int64_t floor_power(int64_t count) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(count)));
 }
 
+// Of a tile: those of a part, but that 16 registers do not hold as many rows of bytes.
+int64_t columns_of_tile(Isa isa, int64_t element_bytes) {
+  const int64_t columns = part_bytes / element_bytes;
+  return info(isa).vector_registers > part_bytes ? columns : std::min(columns, part_bytes / 2);
+}
+
 // Elements of two vectors in turns, `unit` of them at a time. Of vectors of several parts, or of whole ones,
 // each part gives its lower half, or its upper one.
 enum class Half : uint8_t { lower, upper, both };
@@ -78,12 +84,13 @@ class TransposedTile {
                              : following_lanes(b_, vectors[0], no_value, i * unit, static_cast<int>(unit)));
       return;
     }
-    for (const Half half : {Half::lower, Half::upper}) {
-      std::vector<Value> halves;
-      for (size_t i = 0; i < vectors.size(); i += 2)
-        halves.push_back(unpack(b_, vectors[i], vectors[i + 1], unit, half));
-      store_columns(halves, 2 * unit, first + (half == Half::upper ? count / 2 : 0), count / 2, store);
+    std::vector<Value> lower, upper;  // both at once: then a pair takes no more registers than before
+    for (size_t i = 0; i < vectors.size(); i += 2) {
+      lower.push_back(unpack(b_, vectors[i], vectors[i + 1], unit, Half::lower));
+      upper.push_back(unpack(b_, vectors[i], vectors[i + 1], unit, Half::upper));
     }
+    store_columns(lower, 2 * unit, first, count / 2, store);
+    store_columns(upper, 2 * unit, first + count / 2, count / 2, store);
   }
 
   Builder& b_;
@@ -96,17 +103,11 @@ class Matrix {
       : b_(builder), matrix_(matrix), element_(bytes(matrix.dtype)) {}
 
   void emit() {
-    walk(matrix_.columns, floor_power(std::min(matrix_.columns, most_columns())),
+    walk(matrix_.columns, floor_power(std::min(matrix_.columns, columns_of_tile(b_.isa(), element_))),
          [&](const Position& column, int64_t columns) { emit_columns(column, columns); });
   }
 
  private:
-  // Of a tile: those of a part, but that 16 registers do not hold as many rows of bytes.
-  int64_t most_columns() const {
-    const int64_t columns = part_bytes / element_;
-    return info(b_.isa()).vector_registers > part_bytes ? columns : std::min(columns, part_bytes / 2);
-  }
-
   // Calls body for positions [0, count), `step` of them at a time. The last ones are done twice.
   using Body = std::function<void(const Position& first, int64_t count)>;
   void walk(int64_t count, int64_t step, const Body& body) {
@@ -154,6 +155,11 @@ class Matrix {
 };
 
 }  // namespace
+
+int64_t transpose_registers(Isa isa, DType dtype) {
+  constexpr int64_t of_pair = 2;  // unpacked
+  return columns_of_tile(isa, bytes(dtype)) + of_pair;
+}
 
 void transpose(Builder& builder, const Transposition& matrix) { Matrix(builder, matrix).emit(); }
 

@@ -19,6 +19,9 @@ struct Transposition {
   int64_t block = 0, block_bytes = 0;
 };
 
+// Vector registers that it takes at most.
+int64_t transpose_registers(Isa isa, DType dtype);
+
 void transpose(Builder& builder, const Transposition& matrix);
 
 }  // namespace pooljit::ir
