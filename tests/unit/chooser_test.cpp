@@ -82,6 +82,12 @@ constexpr struct {
      "row_passes(lanes=8, scan=rolling_sums, tail=overlap)", "rows_first"},
     {"avg_pool2d(uint8[1,64,56,56], kernel_size=5, stride=1, padding=2)",
      "row_passes(lanes=16, rows_together=4, scan=passes, tail=overlap)", "rolling sums"},
+    // Results that are transposed: narrow rows of volumes roll down, though they are not staged then.
+    {"max_pool3d(float32[1,16,8,14,7], kernel_size=3, stride=1, padding=1, output_layout=nhwc)",
+     "channels_first(lanes=4, scan=rolling, tap_code=straight, tail=overlap)", "pairs of rows"},
+    {"max_pool3d(uint8[1,16,8,14,28], kernel_size=3, stride=1, padding=1, output_layout=nhwc)",
+     "channels_first(lanes=16, rows_together=2, scan=rows_first, tap_code=straight, tail=overlap)",
+     "rolling"},
     // Without masks: vectors that overlap, not pieces of a vector.
     {"max_pool2d(uint8[1,23,60,60]:nhwc, kernel_size=3, stride=2)",
      "channels_last(lanes=16, vectors_side_by_side=2, scan=rolling, tap_code=straight, tail=overlap)",
