@@ -114,7 +114,7 @@ constexpr Layer layers[] = {
     {Staged::columns,
      "max_pool2d(bfloat16[1,12,7,7], kernel_size=3, stride=1, padding=1, output_layout=nchw8c)"},
     {Staged::columns,
-     "max_pool2d(float64[1,37,5,6], kernel_size=3, stride=1, padding=1, return_indices=True, "
+     "max_pool2d(float32[1,37,5,6], kernel_size=3, stride=1, padding=1, return_indices=True, "
      "output_layout=nchw16c)"},
     {Staged::columns,
      "max_pool1d(float32[2,48,1100], kernel_size=3, stride=1, padding=1, return_indices=True, "
@@ -150,7 +150,11 @@ constexpr Layer layers[] = {
     {Staged::pixels,
      "max_pool2d(float16[1,600,5,40]:nhwc, kernel_size=3, stride=1, padding=1, "
      "output_layout=nchw)"},
-    // Nothing to transpose; too few columns or channels; operands that would be read where the output is.
+    {Staged::columns, "lp_pool2d(float32[1,67,31,31], kernel_size=3, norm_type=2.5, output_layout=nhwc)"},
+    {Staged::columns, "sum_pool2d(int64[1,37,60,60], kernel_size=2, output_layout=nhwc)"},
+    // Nothing to transpose; elements of 8 bytes in the caches; too few columns or channels; operands that
+    // would be read where the output is.
+    {Staged::no, "sum_pool2d(int64[1,37,20,20], kernel_size=2, output_layout=nhwc)"},
     {Staged::no, "max_pool2d(float32[2,20,9,13], kernel_size=3)"},
     {Staged::no, "max_pool2d(float32[2,20,9,13]:nhwc, kernel_size=3)"},
     {Staged::no, "max_pool2d(float32[2,3,9,13], kernel_size=3, output_layout=nhwc)"},

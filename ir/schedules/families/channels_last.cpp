@@ -127,7 +127,7 @@ class ChannelsLast {
     const size_t last = nest_.dims.size() - 1;
     const int loops = low_.open_dims(cursor, last);
     low_.for_each_group(cursor, {channels, nest_.dims[last].output},
-                        [&](const Cursor& at, int64_t of_group) { emit_row(at, of_group); });
+                        [&](const Cursor& at, int64_t of_group, Value) { emit_row(at, of_group); });
     low_.close(loops);
   }
 

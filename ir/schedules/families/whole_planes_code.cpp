@@ -39,7 +39,7 @@ void PlaneCode::emit() {
   int loops = low_.open_batch(cursor);
   if (is_staged_) {
     low_.for_each_group(cursor, {nest_.channels, columns_.output, rows_.output},
-                        [&](const Cursor& first, int64_t channels) {
+                        [&](const Cursor& first, int64_t, Value channels) {
                           low_.for_each_channel(first, channels, [&](const Cursor& at) { emit_plane(at); });
                         });
   } else {

@@ -283,10 +283,11 @@ class Lowering {
     int64_t channels, columns, rows = 1;
     int64_t first = 0;  // column of the part
   };
-  using GroupBody = std::function<void(const Cursor& first, int64_t channels)>;
+  // count: of staged columns, the group's channels, `most` or fewer.
+  using GroupBody = std::function<void(const Cursor& first, int64_t most, Value count)>;
   void for_each_group(const Cursor& part, const GroupSize& size, const GroupBody& body);
   // Of so many channels, one by one.
-  void for_each_channel(Cursor first, int64_t channels, const Body& body);
+  void for_each_channel(Cursor first, Value channels, const Body& body);
 
   const IndexRule& index_rule() const { return rule_; }
   // The steps of an index from channel to channel, and from column to column.

@@ -30,7 +30,7 @@ void RowCode::stage_row(const Cursor& cursor, bool group) {
 void RowCode::stage_piece(const Cursor& cursor, const RowPiece& piece, bool group) {
   const Lowering::GroupSize size{nest_.channels, piece.columns, group ? schedule_.rows_together : 1,
                                  piece.first};
-  low_.for_each_group(cursor, size, [&](const Cursor& first, int64_t channels) {
+  low_.for_each_group(cursor, size, [&](const Cursor& first, int64_t, Value channels) {
     low_.for_each_channel(first, channels, [&](const Cursor& at) {
       piece.loops.empty() ? emit_row(at, group) : emit_loops(at, piece.loops, group);
     });

@@ -28,9 +28,17 @@ int64_t line_elements(DType dtype, int64_t elements) {
   return (lines % 4 == 0 ? lines + 1 : lines) * line_bytes / bytes(dtype);
 }
 
+// Elements of 8 bytes, two of a part, gain where results do not stay in the caches: 0.87 of the time,
+// 64x56x56; 1.16 to 1.29 over images of 0.2 MB.
+bool are_too_few(const PoolNest& nest) {
+  constexpr int64_t widest = 8, least_moved = 512 << 10;
+  return bytes(nest.output.dtype) == widest && moved_bytes(nest) < least_moved;
+}
+
 bool may_stage(const PoolNest& nest) {
-  return !nest.has_any_size() && nest.members.empty() && operands_like_output(nest).empty() &&
-         nest.channels >= least_side && nest.dims.back().output >= least_side;
+  return !are_too_few(nest) && !nest.has_any_size() && nest.members.empty() &&
+         operands_like_output(nest).empty() && nest.channels >= least_side &&
+         nest.dims.back().output >= least_side;
 }
 
 // Calls holds for the views that results are stored to.
@@ -121,38 +129,46 @@ std::optional<Staging> staged_pixels(const PoolNest& nest) {
 // --------------------------------------------------------------------------------------- what Lowering does
 
 void Lowering::for_each_group(const Cursor& part, const GroupSize& size, const GroupBody& body) {
-  if (!staging_) return body(part, size.channels);
+  if (!staging_) return body(part, size.channels, no_value);
   const int64_t group = staging_->channels, last = staging_->last_channels();
-  const int64_t lasts = last != group, groups = (size.channels - last) / group + 1 - lasts;
-  const auto do_group = [&](const Cursor& first, int64_t channels) {
-    body(staged(first, size.first), channels);
+  const int64_t groups = (size.channels - last) / group + 1;
+  Value begin = b_.iconst(0), count = b_.iconst(groups);
+  if (part.windows.empty() || nest_.dims[0].output == 1) {  // callers have no rows to split
+    if (channels_task_ < 0) channels_task_ = b_.add_task("c", groups);
+    begin = b_.param(Param::Role::begin, channels_task_);
+    count = b_.param(Param::Role::count, channels_task_);
+  }
+  Cursor first = part;
+  const Value number = b_.iadd(begin, b_.begin_loop(count).iv);
+  move_blocks(first, number, group);
+  const auto store = [&](int64_t channels) {
     store_staged(first, {channels, size.columns, size.rows, size.first});
   };
-  Value begin = b_.iconst(0), whole = b_.iconst(groups), rest = b_.iconst(lasts);
-  if (part.windows.empty() || nest_.dims[0].output == 1) {  // callers have no rows to split
-    if (channels_task_ < 0) channels_task_ = b_.add_task("c", groups + lasts);
-    begin = b_.param(Param::Role::begin, channels_task_);
-    const Value end = b_.iadd(begin, b_.param(Param::Role::count, channels_task_));
-    whole = b_.imax(b_.iconst(0), b_.isub(b_.imin(end, b_.iconst(groups)), begin));
-    rest = b_.imax(b_.iconst(0), b_.isub(end, b_.iconst(groups)));
+  const auto do_group = [&](int64_t channels) {
+    body(staged(first, size.first), channels, staging_->by_pixels ? no_value : b_.iconst(channels));
+    store(channels);
+  };
+  if (last == group || groups == 1) {
+    do_group(last);
+    return close(1);
   }
-  if (groups > 0) {
-    Cursor at = part;
-    move_blocks(at, begin, group);
-    move_blocks(at, b_.begin_loop(whole).iv, group);
-    do_group(at, group);
-    b_.end_loop();
-  }
-  if (lasts == 0) return;
-  Cursor at = part;
-  move_blocks(at, b_.iconst(groups), group);
-  b_.begin_loop(rest);
-  do_group(at, last);
-  b_.end_loop();
+  // 0 or 1: whether this is the last group, which has more channels. They are loops in the code of columns.
+  const Value is_last = b_.imax(b_.iconst(0), b_.iadd(number, b_.iconst(2 - groups)));
+  const Value is_other = add_product(b_.iconst(1), is_last, -1);
+  if (!staging_->by_pixels)
+    body(staged(first, size.first), last, add_product(b_.iconst(group), is_last, last - group));
+  const auto where = [&](Value holds, int64_t channels) {
+    b_.begin_loop(holds);
+    staging_->by_pixels ? do_group(channels) : store(channels);
+    close(1);
+  };
+  where(is_other, group);
+  where(is_last, last);
+  close(1);
 }
 
-void Lowering::for_each_channel(Cursor first, int64_t channels, const Body& body) {
-  move_blocks(first, b_.begin_loop(b_.iconst(channels)).iv, 1);
+void Lowering::for_each_channel(Cursor first, Value channels, const Body& body) {
+  move_blocks(first, b_.begin_loop(channels).iv, 1);
   body(first);
   b_.end_loop();
 }
