@@ -92,7 +92,8 @@ bool Facts::stages_columns() const { return staged_columns(nest, 1).has_value();
 
 bool Facts::stores_apart() const {
   if (family == Family::channels_last)
-    return nest.output.channel_block == 1 && nest.output.channel_stride != 1 && !staged_pixels(nest);
+    return nest.output.channel_block == 1 && nest.output.channel_stride != 1 &&
+           !staged_pixels(nest, layer.isa());
   return family == Family::channels_first && nest.output.strides.back() != 1 && !stages_columns();
 }
 

@@ -309,13 +309,13 @@ bool may_fit(const Layer& layer, const Schedule& given) {
          has_registers(layer, given);
 }
 
-std::optional<Staging> staging_of(const PoolNest& nest, const ChannelsLastSchedule& schedule) {
-  return schedule.lanes > 1 ? staged_pixels(nest) : std::nullopt;
+std::optional<Staging> staging_of(const Layer& layer, const ChannelsLastSchedule& schedule) {
+  return schedule.lanes > 1 ? staged_pixels(layer.nest(), layer.isa()) : std::nullopt;
 }
 
 Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
   const ChannelsLastSchedule schedule(given);
-  const std::optional<Staging> staging = staging_of(layer.nest(), schedule);
+  const std::optional<Staging> staging = staging_of(layer, schedule);
   const PoolNest& nest = staging ? staging->nest : layer.nest();
   if (schedule.lanes > 1 && vector_channels(nest) < std::min<int64_t>(schedule.lanes, nest.channels))
     return unsupported(
@@ -372,7 +372,7 @@ Result<Program> lower_channels_last(const Layer& layer, const Schedule& schedule
   if (const auto checked = check_channels_last(layer, schedule); !checked)
     return tl::unexpected(checked.error());
   const ChannelsLastSchedule own(schedule);
-  const std::optional<Staging> staging = staging_of(layer.nest(), own);
+  const std::optional<Staging> staging = staging_of(layer, own);
   const PoolNest& nest = staging ? staging->nest : layer.nest();
   Builder builder(print(schedule), layer.isa());
   const auto reducer = make_reducer(nest, builder, channels_last_lanes);

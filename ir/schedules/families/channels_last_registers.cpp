@@ -71,7 +71,7 @@ int64_t registers_of_windows(const Layer& layer, const ChannelsLastOwn& schedule
 // What staged results are transposed by.
 int64_t registers_of_stage(const Layer& layer, const ChannelsLastOwn& schedule) {
   if (schedule.lanes == 1) return 0;
-  const std::optional<Staging> staging = staged_pixels(layer.nest());
+  const std::optional<Staging> staging = staged_pixels(layer.nest(), layer.isa());
   int64_t most = 0;
   for (const View& view : staging ? staging->results() : std::vector<View>())
     most = std::max(most, transpose_registers(layer.isa(), view.dtype));

@@ -29,6 +29,6 @@ struct Staging {
 // they belong.
 std::optional<Staging> staged_columns(const PoolNest& nest, int64_t rows);
 // Of channels_last: the pixels of a row.
-std::optional<Staging> staged_pixels(const PoolNest& nest);
+std::optional<Staging> staged_pixels(const PoolNest& nest, Isa isa);
 
 }  // namespace pooljit::ir
