@@ -142,7 +142,7 @@ constexpr Layer layers[] = {
      "max_pool2d(float32[1,40,6,9]:nchw16c, kernel_size=2, stride=1, return_indices=True, "
      "output_layout=nchw)"},
     {Staged::pixels,
-     "max_pool1d(uint8[1,70,1500]:nhwc, kernel_size=3, stride=1, padding=1, "
+     "max_pool1d(uint8[1,70,1000]:nhwc, kernel_size=3, stride=1, padding=1, "
      "output_layout=nchw)"},
     {Staged::pixels,
      "avg_pool3d_backward(float32[1,33,3,4,8]:nhwc, kernel_size=2, stride=1, "

@@ -9,6 +9,7 @@
 #include "ir/member_steps.h"
 #include "ir/schedules/choose/facts.h"
 #include "ir/schedules/lower.h"
+#include "ir/schedules/lowering/staging.h"
 #include "ir/schedules/space.h"
 
 namespace pooljit::ir {
@@ -71,13 +72,14 @@ int64_t channels_at_a_time(const PoolNest& nest, std::span<const int> from, cons
 }
 
 // Whether what members keep in scratch memory themselves fits beside the rooms for certain: a plane at most,
-// but for families that are built on scratch memory.
-bool surely_fits(const MemberSteps& all, const Schedule& schedule) {
+// but for families that are built on scratch memory, and staged results.
+bool surely_fits(const MemberSteps& all, const Schedule& schedule, Isa isa) {
   int64_t room = std::reduce(all.rooms.begin(), all.rooms.end()), own = 0;
   for (const MemberStep& step : all.steps) {
     const Family family = schedule.members[static_cast<size_t>(step.member)].family();
     if (family == Family::separable || family == Family::row_passes || family == Family::whole_pixels)
       return false;
+    if (staged_columns(step.nest, 1) || staged_pixels(step.nest, isa)) return false;
     constexpr int64_t most_lanes = 64, most_lane_bytes = 8;
     double plane = most_lane_bytes;
     for (const NestDim& dim : step.nest.dims)
@@ -110,7 +112,7 @@ std::optional<Schedule> chained(const PoolNest& nest, const Facts& facts) {
     own.stores = Stores::cached;
     own.from = step.reads;
   }
-  if (surely_fits(*all, schedule) || lower(nest, schedule, isa)) return schedule;
+  if (surely_fits(*all, schedule, isa) || lower(nest, schedule, isa)) return schedule;
   return std::nullopt;
 }
 

@@ -16,7 +16,7 @@ constexpr int64_t widest_vector = 64;  // bytes
 constexpr int64_t least_side = 4;      // of what is transposed: fewer rows or columns fill no vectors
 constexpr int64_t most_columns = 512;  // of a row, at once
 constexpr int64_t most_group_bytes = 16 << 10;  // of a group of channels, which the first cache holds
-constexpr int64_t most_bytes = 192 << 10;       // of all, where these are too few
+constexpr int64_t most_bytes = 128 << 10;       // of all, where these are too few
 
 bool writes_indices(const PoolNest& nest) { return nest.indices && !nest.is_backward(); }
 
