@@ -67,9 +67,9 @@ Staging staging_of(const PoolNest& nest, const Lay& lay) {
 
 // Channels of a group: whole vectors of them, and blocks, that the bytes hold; a number that divides all, if
 // there is one.
-int64_t group_of(const PoolNest& nest, int64_t channel_bytes, int64_t bytes_held) {
+int64_t group_of(const PoolNest& nest, int64_t channel_bytes) {
   const int64_t step = std::max(largest_block(nest), widest_vector / bytes(nest.output.dtype));
-  const int64_t most = std::max(step, bytes_held / channel_bytes / step * step);
+  const int64_t most = std::max(step, most_group_bytes / channel_bytes / step * step);
   if (most >= nest.channels) return nest.channels;
   for (int64_t group = most; 2 * group > most; group -= step)
     if (nest.channels % group == 0) return group;
@@ -94,7 +94,7 @@ std::optional<Staging> staged_columns(const PoolNest& nest, int64_t rows) {
     return channel_stride(view) == 1 && view.strides.back() > 1 &&
            view.channel_block == nest.output.channel_block;
   });
-  if (!may_stage(nest) || !are_turned || !reads_adjacent_columns(nest)) return {};
+  if (!are_turned || !may_stage(nest) || !reads_adjacent_columns(nest)) return {};
   const int64_t columns = std::min(nest.dims.back().output, most_columns);
   Staging staging = staging_of(nest, [&](View& view) {
     view.batch_stride = 0;
@@ -106,7 +106,7 @@ std::optional<Staging> staged_columns(const PoolNest& nest, int64_t rows) {
   });
   staging.columns = columns;
   const View& output = staging.nest.output;
-  staging.channels = group_of(nest, byte_stride(output, output.channel_stride), most_group_bytes);
+  staging.channels = group_of(nest, byte_stride(output, output.channel_stride));
   const int64_t indices = writes_indices(nest) ? staging.bytes_of(*staging.nest.indices) : 0;
   if (staging.bytes_of(output) + indices > most_bytes) return {};
   return staging;
@@ -116,10 +116,10 @@ std::optional<Staging> staged_pixels(const PoolNest& nest, Isa isa) {
   const bool are_turned = for_all_results(nest, [](const View& view) {
     return view.channel_block == 1 && view.channel_stride > 1 && view.strides.back() == 1;
   });
-  if (!may_stage(nest) || !are_turned || channel_stride(nest.input) != 1) return {};
-  if (stores_few_lanes(nest, isa)) return {};
+  if (!are_turned || !may_stage(nest) || channel_stride(nest.input) != 1 || stores_few_lanes(nest, isa))
+    return {};
   const int64_t columns = nest.dims.back().output;
-  const int64_t group = group_of(nest, columns * bytes(nest.output.dtype), most_group_bytes);
+  const int64_t group = group_of(nest, columns * bytes(nest.output.dtype));
   Staging staging = staging_of(nest, [&](View& view) {
     view.batch_stride = 0;
     view.channel_stride = 1;
