@@ -127,6 +127,10 @@ constexpr Layer layers[] = {
     {Staged::columns,
      "max_pool1d_backward(float32[1,9,1200], kernel_size=3, stride=1, padding=1, "
      "output_layout=nhwc)"},
+    // Vectors that move on from tile to tile, in each repetition of a piece.
+    {Staged::columns, "max_pool2d(float32[1,4,12,1029], kernel_size=5, stride=1, output_layout=nhwc)"},
+    {Staged::columns, "max_pool2d(float32[1,4,8,1544], kernel_size=[3,9], stride=1, output_layout=nhwc)"},
+    {Staged::columns, "avg_pool2d(uint8[1,4,6,1090], kernel_size=5, stride=1, output_layout=nhwc)"},
     // More channels than one group, and a last group with more.
     {Staged::columns, "max_pool2d(float32[1,300,3,40], kernel_size=2, stride=1, output_layout=nhwc)"},
     {Staged::columns,

@@ -139,6 +139,7 @@ class RowCode {
   TileLoads loads_;
   const bool backward_;
   const Staging* const staging_;
+  int64_t repeated_ = 0;  // input positions from the present piece of a row to its last repetition
   // How the taps of a row are loaded one by one: from vectors that all taps share, or from vectors of their
   // own.
   struct TapPlans {

@@ -26,8 +26,9 @@ void RowCode::stage_row(const Cursor& cursor, bool group) {
   }
 }
 
-// No loops: the whole row.
+// A piece without loops stands for the whole row.
 void RowCode::stage_piece(const Cursor& cursor, const RowPiece& piece, bool group) {
+  repeated_ = (piece.count - 1) * piece.inputs;
   const Lowering::GroupSize size{nest_.channels, piece.columns, group ? schedule_.rows_together : 1,
                                  piece.first};
   low_.for_each_group(cursor, size, [&](const Cursor& first, int64_t, Value channels) {

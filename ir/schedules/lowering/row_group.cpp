@@ -66,7 +66,7 @@ int64_t RowCode::slide(const Cursor& cursor, const TileLoop& tiles) {
   const RowReduction& plan = rules_.reduction(tile);
   const auto positions = static_cast<int64_t>(plan.starts().size());
   if (!plan.slides() || positions < 2) return 0;
-  const int64_t room = dim_.visible_input() - taps.origin - positions * tile.lanes;
+  const int64_t room = dim_.visible_input() - taps.origin - repeated_ - positions * tile.lanes;
   const int64_t count = std::min(tiles.count, room < 0 ? 0 : room / tile.lanes + 1);
   if (count < 2) return 0;
 
