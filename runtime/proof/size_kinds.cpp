@@ -18,7 +18,8 @@ namespace {
 // Taps of windows that follow the extent, by what loops over them tell apart.
 int64_t kind_of_taps(int64_t taps) {
   if (taps <= most_taps_apart) return taps;
-  return most_taps_apart + 2 * std::bit_width(static_cast<uint64_t>(taps)) + taps % 2;
+  const auto width = static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(taps)));
+  return most_taps_apart + 2 * width + taps % 2;
 }
 
 }  // namespace

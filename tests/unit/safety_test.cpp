@@ -37,7 +37,6 @@
 namespace pooljit::runtime {
 namespace {
 
-using tests::Allocations;
 using tests::allocations;
 using tests::allocations_left;
 

@@ -240,7 +240,7 @@ bool are_windows_unlike(const PoolNest& nest) {
 
 std::vector<Run> unlike_runs(const PoolNest& nest, const ReductionFacts& facts, int lanes) {
   const NestDim& dim = nest.dims.back();
-  const std::vector<Run> all = runs(dim);
+  std::vector<Run> all = runs(dim);
   if (!is_short(nest, facts, dim.output, ceil_div(row_taps(nest), lanes))) return all;
   const int64_t phases = dim.period().output;
   std::vector<Run> alone;
