@@ -87,8 +87,7 @@ class ChannelsLast {
         ahead_(rolls() ? 0 : tap_bytes_ahead(nest, int64_t{schedule.lanes} * schedule.vectors_side_by_side)),
         b_(builder),
         reducer_(reducer),
-        low_(nest, builder, reducer, {}, staging),
-        is_staged_(staging != nullptr) {}
+        low_(nest, builder, reducer, {}, staging) {}
 
   void emit() {
     Cursor cursor = low_.start();
@@ -127,7 +126,7 @@ class ChannelsLast {
     const size_t last = nest_.dims.size() - 1;
     const int loops = low_.open_dims(cursor, last);
     low_.for_each_group(cursor, {channels, nest_.dims[last].output},
-                        [&](const Cursor& at, int64_t of_group, Value) { emit_row(at, of_group); });
+                        [&](const Cursor& at, int64_t of_group) { emit_row(at, of_group); });
     low_.close(loops);
   }
 
@@ -140,7 +139,7 @@ class ChannelsLast {
       });
       return;
     }
-    const int loops = low_.open_runs(cursor, /*task=*/last == 0 && !is_staged_);
+    const int loops = low_.open_runs(cursor, /*task=*/last == 0 && !low_.is_staged());
     low_.split_full(cursor, [&](Cursor at) {
       const int outputs = low_.open_outputs(at);
       emit_channels(at, channels, nullptr);
@@ -297,7 +296,6 @@ class ChannelsLast {
   Builder& b_;
   Reducer& reducer_;
   Lowering low_;
-  const bool is_staged_;
 };
 
 // One vector at a time is what every layer falls back on, and a few with indices take up to 20 registers less

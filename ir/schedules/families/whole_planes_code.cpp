@@ -16,8 +16,7 @@ PlaneCode::PlaneCode(const PoolNest& nest, const Schedule& schedule, const Plane
       columns_(nest.dims[1]),
       b_(builder),
       reducer_(reducer),
-      low_(nest, builder, reducer, {}, staging),
-      is_staged_(staging != nullptr) {
+      low_(nest, builder, reducer, {}, staging) {
   for (int64_t row = 0; row < rows_.output; ++row) row_windows_.push_back(rows_.window(row));
   for (int64_t column = 0; column < columns_.output; ++column) windows_.push_back(columns_.window(column));
   most_kept_ = static_cast<size_t>(std::max(1, most_kept(nest, tiles, reducer.facts(), builder.isa())));
@@ -37,11 +36,9 @@ int PlaneCode::most_kept(const PoolNest& nest, const PlaneTiles& tiles, const Re
 void PlaneCode::emit() {
   Cursor cursor = low_.start();
   int loops = low_.open_batch(cursor);
-  if (is_staged_) {
-    low_.for_each_group(cursor, {nest_.channels, columns_.output, rows_.output},
-                        [&](const Cursor& first, int64_t, Value channels) {
-                          low_.for_each_channel(first, channels, [&](const Cursor& at) { emit_plane(at); });
-                        });
+  if (low_.is_staged()) {
+    low_.for_each_channel(cursor, {nest_.channels, columns_.output, rows_.output},
+                          [&](const Cursor& at) { emit_plane(at); });
   } else {
     loops += low_.open_channels(cursor);
     emit_plane(cursor);
@@ -52,8 +49,6 @@ void PlaneCode::emit() {
 
 void PlaneCode::emit_plane(const Cursor& cursor) {
   plane_ = cursor;
-  kept_.clear();
-  uses_.clear();
   const std::vector<PlaneTile>& tiles = tiles_.tiles();
   std::vector<TilePlan> plans;
   for (const PlaneTile& tile : tiles) {

@@ -59,7 +59,6 @@ class PlaneCode {
   Builder& b_;
   Reducer& reducer_;
   Lowering low_;
-  const bool is_staged_;
   Cursor plane_;
   std::vector<Window> row_windows_, windows_;  // by output row, and by column
   struct Kept {

@@ -276,18 +276,17 @@ class Lowering {
   // A cursor moved along its output alone.
   Cursor further_outputs(const Cursor& cursor, size_t dim, const Position& position) const;
   void store(const Cursor& cursor, const State& state, const Lanes& lanes);
-  // Emits code for all channels of a part of the output: for group after group of them where results are
-  // staged, whose cursors stand at the first one. What the body has stored of a group then goes to the
-  // output.
+  bool is_staged() const { return staging_ != nullptr; }
+  // Emits code for all channels of a part of the output, group after group where results are staged. What the
+  // body has stored of a group then goes to the output. The cursor stands at the group's first channel.
   struct GroupSize {
     int64_t channels, columns, rows = 1;
     int64_t first = 0;  // column of the part
   };
-  // count: of staged columns, the group's channels, `most` or fewer.
-  using GroupBody = std::function<void(const Cursor& first, int64_t most, Value count)>;
+  using GroupBody = std::function<void(const Cursor& first, int64_t channels)>;
   void for_each_group(const Cursor& part, const GroupSize& size, const GroupBody& body);
-  // Of so many channels, one by one.
-  void for_each_channel(Cursor first, Value channels, const Body& body);
+  // The same, channel by channel, of staged columns: one code for all groups.
+  void for_each_channel(const Cursor& part, const GroupSize& size, const Body& body);
 
   const IndexRule& index_rule() const { return rule_; }
   // The steps of an index from channel to channel, and from column to column.
@@ -322,6 +321,14 @@ class Lowering {
   int divisor_table(size_t dim);
   Value divisor_here(const TapAt& at, size_t dim);
   bool takes_rows_first(size_t dims, bool does_gaps) const;
+  // A group of channels; is_last: 0 or 1, whether it is the last one, which has more; no_value: none has.
+  struct Group {
+    Cursor first;
+    int64_t channels, last;
+    Value is_last = no_value;
+  };
+  Group open_group(const Cursor& part, int64_t channels);
+  void for_each_count(const Group& group, const std::function<void(int64_t channels)>& emit);
   Cursor staged(Cursor cursor, int64_t column);
   void store_staged(const Cursor& first, const GroupSize& size);
   Value low_halves(DType to, Value a, Value b);

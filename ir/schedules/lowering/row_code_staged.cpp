@@ -31,10 +31,8 @@ void RowCode::stage_piece(const Cursor& cursor, const RowPiece& piece, bool grou
   repeated_ = (piece.count - 1) * piece.inputs;
   const Lowering::GroupSize size{nest_.channels, piece.columns, group ? schedule_.rows_together : 1,
                                  piece.first};
-  low_.for_each_group(cursor, size, [&](const Cursor& first, int64_t, Value channels) {
-    low_.for_each_channel(first, channels, [&](const Cursor& at) {
-      piece.loops.empty() ? emit_row(at, group) : emit_loops(at, piece.loops, group);
-    });
+  low_.for_each_channel(cursor, size, [&](const Cursor& at) {
+    piece.loops.empty() ? emit_row(at, group) : emit_loops(at, piece.loops, group);
   });
 }
 

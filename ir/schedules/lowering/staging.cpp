@@ -137,47 +137,55 @@ std::optional<Staging> staged_pixels(const PoolNest& nest, Isa isa) {
 // --------------------------------------------------------------------------------------- what Lowering does
 
 void Lowering::for_each_group(const Cursor& part, const GroupSize& size, const GroupBody& body) {
-  if (!staging_) return body(part, size.channels, no_value);
-  const int64_t group = staging_->channels, last = staging_->last_channels();
-  const int64_t groups = (size.channels - last) / group + 1;
+  if (!staging_) return body(part, size.channels);
+  const Group group = open_group(part, size.channels);
+  for_each_count(group, [&](int64_t channels) {
+    body(staged(group.first, size.first), channels);
+    store_staged(group.first, {channels, size.columns, size.rows, size.first});
+  });
+  close(1);
+}
+
+void Lowering::for_each_channel(const Cursor& part, const GroupSize& size, const Body& body) {
+  const Group group = open_group(part, size.channels);
+  Value count = b_.iconst(group.channels);
+  if (group.is_last != no_value) count = add_product(count, group.is_last, group.last - group.channels);
+  Cursor at = staged(group.first, size.first);
+  move_blocks(at, b_.begin_loop(count).iv, 1);
+  body(at);
+  b_.end_loop();
+  for_each_count(group, [&](int64_t channels) {
+    store_staged(group.first, {channels, size.columns, size.rows, size.first});
+  });
+  close(1);
+}
+
+// Opens the loop over the groups of so many channels.
+Lowering::Group Lowering::open_group(const Cursor& part, int64_t channels) {
+  Group group{part, staging_->channels, staging_->last_channels()};
+  const int64_t groups = (channels - group.last) / group.channels + 1;
   Value begin = b_.iconst(0), count = b_.iconst(groups);
   if (part.windows.empty() || nest_.dims[0].output == 1) {  // callers have no rows to split
     if (channels_task_ < 0) channels_task_ = b_.add_task("c", groups);
     begin = b_.param(Param::Role::begin, channels_task_);
     count = b_.param(Param::Role::count, channels_task_);
   }
-  Cursor first = part;
   const Value number = b_.iadd(begin, b_.begin_loop(count).iv);
-  move_blocks(first, number, group);
-  const auto store = [&](int64_t channels) {
-    store_staged(first, {channels, size.columns, size.rows, size.first});
-  };
-  const auto do_group = [&](int64_t channels) {
-    body(staged(first, size.first), channels, staging_->by_pixels ? no_value : b_.iconst(channels));
-    store(channels);
-  };
-  if (last == group || groups == 1) {
-    do_group(last);
-    return close(1);
-  }
-  // 0 or 1: whether this is the last group, which has more channels. They are loops in the code of columns.
-  const Value is_last = b_.imax(b_.iconst(0), b_.iadd(number, b_.iconst(2 - groups)));
-  const Value is_other = add_product(b_.iconst(1), is_last, -1);
-  if (!staging_->by_pixels)
-    body(staged(first, size.first), last, add_product(b_.iconst(group), is_last, last - group));
-  const auto where = [&](Value holds, int64_t channels) {
-    b_.begin_loop(holds);
-    staging_->by_pixels ? do_group(channels) : store(channels);
-    close(1);
-  };
-  where(is_other, group);
-  where(is_last, last);
-  close(1);
+  move_blocks(group.first, number, group.channels);
+  if (groups == 1) group.channels = group.last;
+  if (group.last != group.channels)
+    group.is_last = b_.imax(b_.iconst(0), b_.iadd(number, b_.iconst(2 - groups)));
+  return group;
 }
 
-void Lowering::for_each_channel(Cursor first, Value channels, const Body& body) {
-  move_blocks(first, b_.begin_loop(channels).iv, 1);
-  body(first);
+// Emits what is done to a group, for each number of channels that groups have.
+void Lowering::for_each_count(const Group& group, const std::function<void(int64_t channels)>& emit) {
+  if (group.is_last == no_value) return emit(group.channels);
+  b_.begin_loop(add_product(b_.iconst(1), group.is_last, -1));
+  emit(group.channels);
+  b_.end_loop();
+  b_.begin_loop(group.is_last);
+  emit(group.last);
   b_.end_loop();
 }
 
